@@ -1,0 +1,11 @@
+# Rules for what is generated; appended to nginx's own makefile.
+
+ngx_sandbox_scripts=`echo $ngx_addon_dir/ngx_sandbox_module/redis/scripts/*.lua`
+ngx_sandbox_embed=$ngx_addon_dir/ngx_sandbox_module/redis/scripts/embed.sh
+
+cat << END                                                    >> $NGX_MAKEFILE
+
+$NGX_OBJS/ngx_sandbox_redis_scripts.h:	$ngx_sandbox_embed $ngx_sandbox_scripts
+	sh $ngx_sandbox_embed \$@ $ngx_sandbox_scripts
+
+END

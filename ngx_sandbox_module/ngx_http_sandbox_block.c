@@ -1,0 +1,462 @@
+/*
+ * The `sandbox NAME { ... }` block: a configuration context of its own, as
+ * those of stream and mail, so that nesting, `include`, argument counts and
+ * errors with file and line come from nginx.
+ */
+
+#include "ngx_http_sandbox.h"
+#include "ngx_sandbox_provider.h"
+
+
+#define NGX_SANDBOX_MODULE      0x58425358      /* "XSBX" */
+#define NGX_SANDBOX_BLOCK_CONF  0x02000000
+
+
+/* what cf->ctx points to inside a block; cmd->conf is the offset of the member */
+typedef struct {
+    void                        **conf;
+} ngx_sandbox_block_ctx_t;
+
+
+static char *ngx_http_sandbox_block_init(ngx_conf_t *cf, ngx_sandbox_definition_t *d);
+static ngx_sandbox_definition_t *ngx_http_sandbox_create_definition(ngx_conf_t *cf, ngx_str_t *name);
+static char *ngx_http_sandbox_provider(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_http_sandbox_isolation(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_http_sandbox_timeout_or_off(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_http_sandbox_retention(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
+
+static ngx_conf_enum_t  ngx_http_sandbox_reuses[] = {
+    { ngx_string("thread"), NGX_SANDBOX_REUSE_THREAD },
+    { ngx_string("none"), NGX_SANDBOX_REUSE_NONE },
+    { ngx_null_string, 0 }
+};
+
+
+static ngx_conf_enum_t  ngx_http_sandbox_busies[] = {
+    { ngx_string("reject"), NGX_SANDBOX_BUSY_REJECT },
+    { ngx_string("allow"), NGX_SANDBOX_BUSY_ALLOW },
+    { ngx_null_string, 0 }
+};
+
+
+static ngx_conf_enum_t  ngx_http_sandbox_on_cancels[] = {
+    { ngx_string("destroy"), NGX_SANDBOX_CANCEL_DESTROY },
+    { ngx_string("kill"), NGX_SANDBOX_CANCEL_KILL },
+    { ngx_null_string, 0 }
+};
+
+
+#define ngx_http_sandbox_block_slot(name, args, set, field, post)             \
+    { ngx_string(name), NGX_SANDBOX_BLOCK_CONF|args, set,                     \
+      offsetof(ngx_sandbox_block_ctx_t, conf),                                \
+      offsetof(ngx_sandbox_definition_t, field), post }
+
+#define ngx_http_sandbox_block_set(name, args, set)                           \
+    { ngx_string(name), NGX_SANDBOX_BLOCK_CONF|args, set,                     \
+      offsetof(ngx_sandbox_block_ctx_t, conf), 0, NULL }
+
+
+static ngx_command_t  ngx_http_sandbox_block_commands[] = {
+
+    ngx_http_sandbox_block_set("provider", NGX_CONF_1MORE, ngx_http_sandbox_provider),
+    ngx_http_sandbox_block_set("isolation", NGX_CONF_TAKE1, ngx_http_sandbox_isolation),
+    ngx_http_sandbox_block_set("harness", NGX_CONF_1MORE, ngx_http_sandbox_harness),
+    ngx_http_sandbox_block_set("env", NGX_CONF_TAKE2, ngx_http_sandbox_env),
+    ngx_http_sandbox_block_set("secret", NGX_CONF_2MORE, ngx_http_sandbox_secret),
+    ngx_http_sandbox_block_set("retention", NGX_CONF_TAKE12, ngx_http_sandbox_retention),
+
+    ngx_http_sandbox_block_slot("agent_command", NGX_CONF_TAKE1, ngx_conf_set_str_slot, agent_command, NULL),
+    ngx_http_sandbox_block_slot("reuse", NGX_CONF_TAKE1, ngx_conf_set_enum_slot, reuse,
+                                &ngx_http_sandbox_reuses),
+    ngx_http_sandbox_block_slot("busy", NGX_CONF_TAKE1, ngx_conf_set_enum_slot, busy,
+                                &ngx_http_sandbox_busies),
+    ngx_http_sandbox_block_slot("on_cancel", NGX_CONF_TAKE1, ngx_conf_set_enum_slot, on_cancel,
+                                &ngx_http_sandbox_on_cancels),
+    ngx_http_sandbox_block_slot("run_timeout", NGX_CONF_TAKE1, ngx_http_sandbox_timeout_or_off, run_timeout, NULL),
+    ngx_http_sandbox_block_slot("silence_timeout", NGX_CONF_TAKE1, ngx_http_sandbox_timeout_or_off,
+                                silence_timeout, NULL),
+    ngx_http_sandbox_block_slot("first_byte_timeout", NGX_CONF_TAKE1, ngx_conf_set_msec_slot,
+                                first_byte_timeout, NULL),
+    ngx_http_sandbox_block_slot("result_grace", NGX_CONF_TAKE1, ngx_conf_set_msec_slot, result_grace, NULL),
+    ngx_http_sandbox_block_slot("line_max", NGX_CONF_TAKE1, ngx_conf_set_size_slot, line_max, NULL),
+    ngx_http_sandbox_block_slot("journal_uri", NGX_CONF_TAKE1, ngx_conf_set_str_slot, journal_uri, NULL),
+    ngx_http_sandbox_block_slot("journal_poll", NGX_CONF_TAKE1, ngx_conf_set_msec_slot, journal_poll, NULL),
+    ngx_http_sandbox_block_slot("retired", NGX_CONF_FLAG, ngx_conf_set_flag_slot, retired, NULL),
+
+    ngx_null_command
+};
+
+
+/* none of nginx's module types: nothing but ngx_http_sandbox_block() looks at the directives */
+
+ngx_module_t  ngx_http_sandbox_block_module = {
+    NGX_MODULE_V1,
+    NULL,                                  /* module context */
+    ngx_http_sandbox_block_commands,       /* module directives */
+    NGX_SANDBOX_MODULE,                    /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    NULL,                                  /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    NULL,                                  /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+char *
+ngx_http_sandbox_block(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_main_conf_t  *smcf = conf;
+
+    char                       *rv;
+    void                       *slots[1];
+    ngx_str_t                  *value;
+    ngx_conf_t                  save;
+    ngx_sandbox_block_ctx_t     ctx;
+    ngx_sandbox_definition_t   *d, **dp;
+
+    value = cf->args->elts;
+
+    d = ngx_sandbox_find_definition(smcf, &value[1]);
+    if (d) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "duplicate sandbox \"%V\", the first one is in %s:%ui",
+                           &value[1], d->file, d->line);
+        return NGX_CONF_ERROR;
+    }
+
+    d = ngx_http_sandbox_create_definition(cf, &value[1]);
+    if (d == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_http_sandbox_block_module.ctx_index = 0;
+
+    slots[0] = d;
+    ctx.conf = slots;
+
+    save = *cf;
+    cf->ctx = &ctx;
+    cf->module_type = NGX_SANDBOX_MODULE;
+    cf->cmd_type = NGX_SANDBOX_BLOCK_CONF;
+
+    rv = ngx_conf_parse(cf, NULL);
+
+    *cf = save;
+
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    dp = ngx_array_push(&smcf->definitions);
+    if (dp == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *dp = d;
+
+    return ngx_http_sandbox_block_init(cf, d);
+}
+
+
+static ngx_sandbox_definition_t *
+ngx_http_sandbox_create_definition(ngx_conf_t *cf, ngx_str_t *name)
+{
+    size_t                     i;
+    u_char                     ch;
+    ngx_sandbox_definition_t  *d;
+
+    for (i = 0; i < name->len; i++) {
+        ch = name->data[i];
+
+        if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9')
+            || ch == '_' || ch == '-')
+        {
+            continue;
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid sandbox name \"%V\", use letters, digits, \"_\" and \"-\"", name);
+        return NULL;
+    }
+
+    if (name->len == 0 || name->len > 64) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "a sandbox name has 1 to 64 characters");
+        return NULL;
+    }
+
+    d = ngx_pcalloc(cf->pool, sizeof(ngx_sandbox_definition_t));
+    if (d == NULL) {
+        return NULL;
+    }
+
+    d->name = *name;
+    d->file = cf->conf_file->file.name.data;
+    d->line = cf->conf_file->line;
+
+    d->max_turns = NGX_CONF_UNSET_UINT;
+    d->reuse = NGX_CONF_UNSET_UINT;
+    d->busy = NGX_CONF_UNSET_UINT;
+    d->on_cancel = NGX_CONF_UNSET_UINT;
+    d->run_timeout = NGX_CONF_UNSET_MSEC;
+    d->silence_timeout = NGX_CONF_UNSET_MSEC;
+    d->first_byte_timeout = NGX_CONF_UNSET_MSEC;
+    d->result_grace = NGX_CONF_UNSET_MSEC;
+    d->retention_run = NGX_CONF_UNSET;
+    d->retention_log = NGX_CONF_UNSET;
+    d->line_max = NGX_CONF_UNSET_SIZE;
+    d->journal_poll = NGX_CONF_UNSET_MSEC;
+    d->retired = NGX_CONF_UNSET;
+
+    if (ngx_array_init(&d->env, cf->pool, 4, sizeof(ngx_sandbox_env_t)) != NGX_OK) {
+        return NULL;
+    }
+
+    return d;
+}
+
+
+/* defaults, and what the block as a whole must have */
+
+static char *
+ngx_http_sandbox_block_init(ngx_conf_t *cf, ngx_sandbox_definition_t *d)
+{
+    ngx_sandbox_main_conf_t  *smcf;
+
+    if (d->provider == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "sandbox \"%V\" has no \"provider\", add one, for example "
+                           "\"provider local /var/lib/sandboxes;\"", &d->name);
+        return NGX_CONF_ERROR;
+    }
+
+    if (d->harness == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "sandbox \"%V\" has no \"harness\", add one, for example "
+                           "\"harness claude_code;\"", &d->name);
+        return NGX_CONF_ERROR;
+    }
+
+    if (d->max_turns == NGX_CONF_UNSET_UINT) {
+        d->max_turns = 0;
+    }
+
+    ngx_conf_init_uint_value(d->reuse, NGX_SANDBOX_REUSE_THREAD);
+    ngx_conf_init_uint_value(d->busy, NGX_SANDBOX_BUSY_REJECT);
+    ngx_conf_init_uint_value(d->on_cancel, NGX_SANDBOX_CANCEL_DESTROY);
+    ngx_conf_init_msec_value(d->run_timeout, 24 * 3600 * 1000);
+    ngx_conf_init_msec_value(d->silence_timeout, 0);
+    ngx_conf_init_msec_value(d->first_byte_timeout, 10000);
+    ngx_conf_init_msec_value(d->result_grace, 5000);
+    ngx_conf_init_value(d->retention_run, 30 * 24 * 3600);
+    ngx_conf_init_value(d->retention_log, 24 * 3600);
+    ngx_conf_init_size_value(d->line_max, 16 * 1024 * 1024);
+    ngx_conf_init_msec_value(d->journal_poll, 250);
+    ngx_conf_init_value(d->retired, 0);
+
+    d->journal_poll_max = ngx_max(d->journal_poll, 2000);
+
+    if (d->busy == NGX_SANDBOX_BUSY_ALLOW && d->reuse != NGX_SANDBOX_REUSE_NONE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"busy allow\" in sandbox \"%V\" needs \"reuse none\": runs at the same time "
+                           "cannot share the thread's sandbox", &d->name);
+        return NGX_CONF_ERROR;
+    }
+
+    if (d->journal_uri.len && d->journal_uri.data[0] != '/') {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid \"journal_uri\" \"%V\" in sandbox \"%V\", it must begin with \"/\"",
+                           &d->journal_uri, &d->name);
+        return NGX_CONF_ERROR;
+    }
+
+    if (d->retention_log > d->retention_run) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"retention log=\" of sandbox \"%V\" is longer than \"run=\": a log cannot outlive "
+                           "its record", &d->name);
+        return NGX_CONF_ERROR;
+    }
+
+    smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_sandbox_module);
+
+    return ngx_sandbox_local_init(cf, smcf, d);
+}
+
+
+static char *
+ngx_http_sandbox_provider(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_definition_t  *d = conf;
+
+    ngx_str_t  *value;
+
+    if (d->provider) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strcmp(value[1].data, "local") == 0) {
+        return ngx_sandbox_local_conf(cf, d, &value[2], cf->args->nelts - 2);
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown provider \"%V\", known is \"local\"", &value[1]);
+
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_sandbox_isolation(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_definition_t  *d = conf;
+
+    ngx_str_t  *value;
+
+    if (d->provider == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"isolation\" must stand after \"provider\"");
+        return NGX_CONF_ERROR;
+    }
+
+    value = cf->args->elts;
+
+    return ngx_sandbox_local_isolation(cf, d, &value[1]);
+}
+
+
+/* harness claude_code [model=NAME] [max_turns=N] [args...] */
+
+static char *
+ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_definition_t  *d = conf;
+
+    ngx_int_t    n;
+    ngx_str_t   *value, s, *arg;
+    ngx_uint_t   i;
+
+    if (d->harness) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    d->harness = sbx_harness_find(ngx_sandbox_sbx(value[1]));
+    if (d->harness == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown harness \"%V\", known is \"claude_code\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    d->harness_args = ngx_array_create(cf->pool, 4, sizeof(ngx_str_t));
+    if (d->harness_args == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "model=", 6) == 0) {
+            d->model.data = value[i].data + 6;
+            d->model.len = value[i].len - 6;
+            continue;
+        }
+
+        if (ngx_strncmp(value[i].data, "max_turns=", 10) == 0) {
+            s.data = value[i].data + 10;
+            s.len = value[i].len - 10;
+
+            n = ngx_atoi(s.data, s.len);
+            if (n == NGX_ERROR || n == 0) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid number in \"%V\"", &value[i]);
+                return NGX_CONF_ERROR;
+            }
+
+            d->max_turns = n;
+            continue;
+        }
+
+        if (value[i].len && value[i].data[0] == '-') {
+            arg = ngx_array_push(d->harness_args);
+            if (arg == NULL) {
+                return NGX_CONF_ERROR;
+            }
+
+            *arg = value[i];
+            continue;
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\" of \"harness\", use model=NAME, max_turns=N, "
+                           "or options of the agent that begin with \"-\"", &value[i]);
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_sandbox_timeout_or_off(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    char  *p = conf;
+
+    ngx_str_t   *value;
+    ngx_msec_t  *msec;
+
+    value = cf->args->elts;
+    msec = (ngx_msec_t *) (p + cmd->offset);
+
+    if (ngx_strcmp(value[1].data, "off") == 0 && *msec == NGX_CONF_UNSET_MSEC) {
+        *msec = 0;
+        return NGX_CONF_OK;
+    }
+
+    return ngx_conf_set_msec_slot(cf, cmd, conf);
+}
+
+
+/* retention [run=TIME] [log=TIME] */
+
+static char *
+ngx_http_sandbox_retention(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_definition_t  *d = conf;
+
+    time_t      *slot, t;
+    ngx_str_t   *value, s;
+    ngx_uint_t   i;
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "run=", 4) == 0) {
+            slot = &d->retention_run;
+
+        } else if (ngx_strncmp(value[i].data, "log=", 4) == 0) {
+            slot = &d->retention_log;
+
+        } else {
+            return "has an invalid parameter, use run=TIME, log=TIME";
+        }
+
+        if (*slot != NGX_CONF_UNSET) {
+            return "is duplicate";
+        }
+
+        s.data = value[i].data + 4;
+        s.len = value[i].len - 4;
+
+        t = ngx_parse_time(&s, 1);
+        if (t == (time_t) NGX_ERROR || t == 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid time in \"%V\"", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+
+        *slot = t;
+    }
+
+    return NGX_CONF_OK;
+}

@@ -1,0 +1,422 @@
+/* The module: directives of http, server and location, and the life of a worker. */
+
+#include "ngx_http_sandbox.h"
+#include "ngx_sandbox_conf.h"
+#include "ngx_sandbox_driver.h"
+#include "ngx_sandbox_quit.h"
+#include "ngx_sandbox_redis.h"
+#include "ngx_sandbox_tail.h"
+
+
+static void *ngx_http_sandbox_create_main_conf(ngx_conf_t *cf);
+static char *ngx_http_sandbox_init_main_conf(ngx_conf_t *cf, void *conf);
+static void *ngx_http_sandbox_create_loc_conf(ngx_conf_t *cf);
+static char *ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
+static ngx_int_t ngx_http_sandbox_postconfiguration(ngx_conf_t *cf);
+static char *ngx_http_sandbox_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static ngx_int_t ngx_http_sandbox_init_process(ngx_cycle_t *cycle);
+static void ngx_http_sandbox_exit_process(ngx_cycle_t *cycle);
+
+
+ngx_sandbox_worker_t  *ngx_sandbox_worker;
+
+
+static ngx_conf_enum_t  ngx_http_sandbox_formats[] = {
+    { ngx_string("auto"), NGX_HTTP_SANDBOX_FORMAT_AUTO },
+    { ngx_string("sse"), NGX_HTTP_SANDBOX_FORMAT_SSE },
+    { ngx_string("ndjson"), NGX_HTTP_SANDBOX_FORMAT_NDJSON },
+    { ngx_null_string, 0 }
+};
+
+
+static ngx_conf_num_bounds_t  ngx_http_sandbox_claim_ttl_bounds = {
+    ngx_conf_check_num_bounds, 500, 600000
+};
+
+
+static ngx_command_t  ngx_http_sandbox_commands[] = {
+
+    { ngx_string("sandbox"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_BLOCK|NGX_CONF_TAKE1,
+      ngx_http_sandbox_block,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("sandbox_redis"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
+      ngx_http_sandbox_redis,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("sandbox_prefix"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_str_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_sandbox_main_conf_t, prefix),
+      NULL },
+
+    { ngx_string("sandbox_claim_ttl"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_sandbox_main_conf_t, claim_ttl),
+      &ngx_http_sandbox_claim_ttl_bounds },
+
+    { ngx_string("sandbox_lease_ttl"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_sandbox_main_conf_t, lease_ttl),
+      &ngx_http_sandbox_claim_ttl_bounds },
+
+    { ngx_string("sandbox_helper"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_str_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_sandbox_main_conf_t, helper),
+      NULL },
+
+    { ngx_string("sandbox_tenant"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_sandbox_tenant,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("sandbox_heartbeat"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_sandbox_loc_conf_t, heartbeat),
+      NULL },
+
+    { ngx_string("sandbox_stream_format"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_enum_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_sandbox_loc_conf_t, format),
+      ngx_http_sandbox_formats },
+
+    { ngx_string("sandbox_run"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_sandbox_location,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      (void *) ngx_http_sandbox_run_handler },
+
+    { ngx_string("sandbox_cancel"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_sandbox_location,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      (void *) ngx_http_sandbox_cancel_handler },
+
+    { ngx_string("sandbox_status"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      ngx_http_sandbox_location,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      (void *) ngx_http_sandbox_status_handler },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_sandbox_module_ctx = {
+    ngx_http_sandbox_add_variables,        /* preconfiguration */
+    ngx_http_sandbox_postconfiguration,    /* postconfiguration */
+
+    ngx_http_sandbox_create_main_conf,     /* create main configuration */
+    ngx_http_sandbox_init_main_conf,       /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_sandbox_create_loc_conf,      /* create location configuration */
+    ngx_http_sandbox_merge_loc_conf        /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_sandbox_module = {
+    NGX_MODULE_V1,
+    &ngx_http_sandbox_module_ctx,          /* module context */
+    ngx_http_sandbox_commands,             /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    ngx_http_sandbox_init_process,         /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    ngx_http_sandbox_exit_process,         /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static void *
+ngx_http_sandbox_create_main_conf(ngx_conf_t *cf)
+{
+    ngx_sandbox_main_conf_t  *smcf;
+
+    smcf = ngx_pcalloc(cf->pool, sizeof(ngx_sandbox_main_conf_t));
+    if (smcf == NULL) {
+        return NULL;
+    }
+
+    /*
+     * set by ngx_pcalloc():
+     *
+     *     smcf->redis = NULL;
+     *     smcf->prefix = { 0, NULL };
+     *     smcf->helper = { 0, NULL };
+     *     smcf->config_hash = { 0, NULL };
+     */
+
+    smcf->claim_ttl = NGX_CONF_UNSET_MSEC;
+    smcf->lease_ttl = NGX_CONF_UNSET_MSEC;
+
+    if (ngx_array_init(&smcf->definitions, cf->pool, 4, sizeof(ngx_sandbox_definition_t *)) != NGX_OK) {
+        return NULL;
+    }
+
+    return smcf;
+}
+
+
+static char *
+ngx_http_sandbox_init_main_conf(ngx_conf_t *cf, void *conf)
+{
+    ngx_sandbox_main_conf_t  *smcf = conf;
+
+    ngx_str_t  address = ngx_string("127.0.0.1:6379");
+
+    if (smcf->redis == NULL
+        && ngx_sandbox_redis_conf_parse(cf, &address, 1, &smcf->redis) != NGX_CONF_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    if (smcf->prefix.data == NULL) {
+        ngx_str_set(&smcf->prefix, "sandbox:");
+    }
+
+    ngx_conf_init_msec_value(smcf->claim_ttl, 10000);
+    ngx_conf_init_msec_value(smcf->lease_ttl, 10000);
+
+    if (smcf->helper.len == 0) {
+        ngx_str_set(&smcf->helper, NGX_SANDBOX_HELPER);
+    }
+
+    if (ngx_conf_full_name(cf->cycle, &smcf->helper, 0) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_sandbox_conf_init(cf, smcf);
+}
+
+
+static void *
+ngx_http_sandbox_create_loc_conf(ngx_conf_t *cf)
+{
+    ngx_http_sandbox_loc_conf_t  *slcf;
+
+    slcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_sandbox_loc_conf_t));
+    if (slcf == NULL) {
+        return NULL;
+    }
+
+    /*
+     * set by ngx_pcalloc():
+     *
+     *     slcf->definition = NULL;
+     *     slcf->handler = NULL;
+     *     slcf->directive = { 0, NULL };
+     */
+
+    slcf->tenant = NGX_CONF_UNSET_PTR;
+    slcf->heartbeat = NGX_CONF_UNSET_MSEC;
+    slcf->format = NGX_CONF_UNSET_UINT;
+
+    return slcf;
+}
+
+
+static char *
+ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_sandbox_loc_conf_t  *prev = parent;
+    ngx_http_sandbox_loc_conf_t  *conf = child;
+
+    ngx_http_core_srv_conf_t  *cscf;
+
+    ngx_conf_merge_ptr_value(conf->tenant, prev->tenant, NULL);
+    ngx_conf_merge_msec_value(conf->heartbeat, prev->heartbeat, 15000);
+    ngx_conf_merge_uint_value(conf->format, prev->format, NGX_HTTP_SANDBOX_FORMAT_AUTO);
+
+    /* journal subrequests run under the first server that uses the definition */
+
+    if (conf->definition && conf->definition->server_ctx == NULL) {
+        cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+        conf->definition->server_ctx = cscf->ctx;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_sandbox_postconfiguration(ngx_conf_t *cf)
+{
+    ngx_sandbox_main_conf_t    *smcf;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_sandbox_module);
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    if (ngx_sandbox_conf_bind_servers(cf, smcf, cmcf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_sandbox_tail_init_phases(cf);
+}
+
+
+static char *
+ngx_http_sandbox_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_main_conf_t  *smcf = conf;
+
+    ngx_str_t  *value;
+
+    if (smcf->redis) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    return ngx_sandbox_redis_conf_parse(cf, &value[1], cf->args->nelts - 1, &smcf->redis);
+}
+
+
+/* sandbox_run NAME, sandbox_cancel NAME, sandbox_status: one of them in a location */
+
+static char *
+ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_sandbox_loc_conf_t  *slcf = conf;
+
+    ngx_str_t                 *value;
+    ngx_sandbox_main_conf_t   *smcf;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    value = cf->args->elts;
+
+    if (slcf->handler) {
+        if (ngx_strcmp(slcf->directive.data, value[0].data) == 0) {
+            return "is duplicate";
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" cannot share a location with \"%V\", give each a location of its own",
+                           &value[0], &slcf->directive);
+        return NGX_CONF_ERROR;
+    }
+
+    if (cf->args->nelts > 1) {
+        smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_sandbox_module);
+
+        slcf->definition = ngx_sandbox_find_definition(smcf, &value[1]);
+
+        if (slcf->definition == NULL) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "unknown sandbox \"%V\" in \"%V\", a \"sandbox %V { ... }\" block "
+                               "must stand before it in the \"http\" block",
+                               &value[1], &value[0], &value[1]);
+            return NGX_CONF_ERROR;
+        }
+
+        if (slcf->definition->retired && cmd->post == (void *) ngx_http_sandbox_run_handler) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "sandbox \"%V\" is retired and cannot start runs, "
+                               "remove \"retired on\" or this \"%V\"",
+                               &value[1], &value[0]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    slcf->directive = value[0];
+    slcf->handler = (ngx_http_handler_pt) cmd->post;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = slcf->handler;
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
+{
+    ngx_sandbox_worker_t     *worker;
+    ngx_sandbox_main_conf_t  *smcf;
+
+    if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE) {
+        return NGX_OK;
+    }
+
+    if (ngx_get_conf(cycle->conf_ctx, ngx_http_module) == NULL) {
+        return NGX_OK;
+    }
+
+    smcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_sandbox_module);
+
+    if (smcf == NULL || smcf->definitions.nelts == 0) {
+        return NGX_OK;
+    }
+
+    worker = ngx_pcalloc(cycle->pool, sizeof(ngx_sandbox_worker_t));
+    if (worker == NULL) {
+        return NGX_ERROR;
+    }
+
+    worker->cycle = cycle;
+    worker->log = cycle->log;
+    worker->conf = smcf;
+
+    ngx_rbtree_init(&worker->drivers, &worker->drivers_sentinel, ngx_str_rbtree_insert_value);
+    ngx_rbtree_init(&worker->feeds, &worker->feeds_sentinel, ngx_str_rbtree_insert_value);
+
+    if (ngx_sandbox_random_token(worker->id) != NGX_OK) {
+        ngx_log_error(NGX_LOG_CRIT, cycle->log, ngx_errno, "could not read random bytes");
+        return NGX_ERROR;
+    }
+
+    worker->redis = ngx_sandbox_redis_create(cycle, smcf->redis);
+    if (worker->redis == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_sandbox_worker = worker;
+
+    if (ngx_sandbox_quit_watch(worker) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_sandbox_adoption_start(worker);
+}
+
+
+static void
+ngx_http_sandbox_exit_process(ngx_cycle_t *cycle)
+{
+    if (ngx_sandbox_worker == NULL) {
+        return;
+    }
+
+    ngx_sandbox_drivers_free(ngx_sandbox_worker);
+    ngx_sandbox_redis_destroy(ngx_sandbox_worker->redis);
+    ngx_sandbox_worker = NULL;
+}

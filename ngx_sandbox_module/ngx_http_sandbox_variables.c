@@ -1,0 +1,141 @@
+/* $sandbox_...: what a request was about, for logs.  Empty where meaningless. */
+
+#include "ngx_http_sandbox.h"
+
+
+static ngx_int_t ngx_http_sandbox_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_sandbox_events_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data);
+static ngx_int_t ngx_http_sandbox_definition_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data);
+static ngx_int_t ngx_http_sandbox_variable_value(ngx_http_variable_value_t *v, ngx_str_t *s);
+
+
+static ngx_http_variable_t  ngx_http_sandbox_variables[] = {
+
+    { ngx_string("sandbox_tenant"), NULL, ngx_http_sandbox_variable,
+      offsetof(ngx_http_sandbox_ctx_t, tenant), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("sandbox_thread_id"), NULL, ngx_http_sandbox_variable,
+      offsetof(ngx_http_sandbox_ctx_t, thread_id), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("sandbox_run_id"), NULL, ngx_http_sandbox_variable,
+      offsetof(ngx_http_sandbox_ctx_t, run_id), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("sandbox_role"), NULL, ngx_http_sandbox_variable,
+      offsetof(ngx_http_sandbox_ctx_t, role), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("sandbox_last_offset"), NULL, ngx_http_sandbox_variable,
+      offsetof(ngx_http_sandbox_ctx_t, last_offset), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("sandbox_end"), NULL, ngx_http_sandbox_variable,
+      offsetof(ngx_http_sandbox_ctx_t, end), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("sandbox_error"), NULL, ngx_http_sandbox_variable,
+      offsetof(ngx_http_sandbox_ctx_t, code), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("sandbox_events"), NULL, ngx_http_sandbox_events_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("sandbox_definition"), NULL, ngx_http_sandbox_definition_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+      ngx_http_null_variable
+};
+
+
+ngx_int_t
+ngx_http_sandbox_add_variables(ngx_conf_t *cf)
+{
+    ngx_http_variable_t  *var, *v;
+
+    for (v = ngx_http_sandbox_variables; v->name.len; v++) {
+        var = ngx_http_add_variable(cf, &v->name, v->flags);
+        if (var == NULL) {
+            return NGX_ERROR;
+        }
+
+        var->get_handler = v->get_handler;
+        var->data = v->data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_sandbox_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t                empty = ngx_null_string;
+    ngx_http_sandbox_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_sandbox_module);
+
+    return ngx_http_sandbox_variable_value(v, ctx ? (ngx_str_t *) ((char *) ctx + data) : &empty);
+}
+
+
+static ngx_int_t
+ngx_http_sandbox_events_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t                s = ngx_null_string;
+    ngx_http_sandbox_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_sandbox_module);
+
+    if (ctx && ctx->viewer) {
+        s.data = ngx_pnalloc(r->pool, NGX_INT_T_LEN);
+        if (s.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        s.len = ngx_sprintf(s.data, "%ui", ctx->events) - s.data;
+    }
+
+    return ngx_http_sandbox_variable_value(v, &s);
+}
+
+
+static ngx_int_t
+ngx_http_sandbox_definition_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t                     empty = ngx_null_string;
+    ngx_http_sandbox_loc_conf_t  *slcf;
+
+    slcf = ngx_http_get_module_loc_conf(r, ngx_http_sandbox_module);
+
+    return ngx_http_sandbox_variable_value(v, slcf->definition ? &slcf->definition->name : &empty);
+}
+
+
+static ngx_int_t
+ngx_http_sandbox_variable_value(ngx_http_variable_value_t *v, ngx_str_t *s)
+{
+    v->data = s->data;
+    v->len = s->len;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = (s->len == 0);
+
+    return NGX_OK;
+}
+
+
+ngx_http_sandbox_ctx_t *
+ngx_http_sandbox_get_ctx(ngx_http_request_t *r)
+{
+    ngx_http_sandbox_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_sandbox_module);
+
+    if (ctx == NULL) {
+        ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_sandbox_ctx_t));
+        if (ctx == NULL) {
+            return NULL;
+        }
+
+        ngx_http_set_ctx(r, ctx, ngx_http_sandbox_module);
+    }
+
+    return ctx;
+}

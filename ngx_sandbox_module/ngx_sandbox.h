@@ -1,0 +1,182 @@
+/*
+ * What every nginx-side part of the module shares: the configuration that runs
+ * obey, and the state of one worker.
+ *
+ * Parts and who may call whom (never upwards):
+ *
+ *   ngx_http_sandbox_*    directives, phases, variables, HTTP handlers
+ *   viewer/               one response that tails an event log
+ *   run/                  the driver: one machine per run; adoption
+ *   ensure/               sandbox key -> a sandbox that is up
+ *   journal/ provider/ lease/
+ *   redis/                connections, scripts, typed calls
+ */
+
+#ifndef _NGX_SANDBOX_H_INCLUDED_
+#define _NGX_SANDBOX_H_INCLUDED_
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "sbx_base.h"
+#include "sbx_harness.h"
+#include "sbx_sandbox_key.h"
+
+
+#define NGX_SANDBOX_VERSION      "0.1.0"
+#define NGX_SANDBOX_TOKEN_LEN    32          /* hex digits of a random token */
+
+
+typedef struct ngx_sandbox_main_conf_s    ngx_sandbox_main_conf_t;
+typedef struct ngx_sandbox_definition_s   ngx_sandbox_definition_t;
+typedef struct ngx_sandbox_worker_s       ngx_sandbox_worker_t;
+typedef struct ngx_sandbox_redis_s        ngx_sandbox_redis_t;
+typedef struct ngx_sandbox_redis_conf_s   ngx_sandbox_redis_conf_t;
+typedef struct ngx_sandbox_provider_s     ngx_sandbox_provider_t;
+
+
+typedef enum {
+    NGX_SANDBOX_REUSE_THREAD = 0,
+    NGX_SANDBOX_REUSE_NONE
+} ngx_sandbox_reuse_e;
+
+
+typedef enum {
+    NGX_SANDBOX_BUSY_REJECT = 0,
+    NGX_SANDBOX_BUSY_CANCEL,
+    NGX_SANDBOX_BUSY_ALLOW
+} ngx_sandbox_busy_e;
+
+
+typedef enum {
+    NGX_SANDBOX_CANCEL_DESTROY = 0,
+    NGX_SANDBOX_CANCEL_KILL
+} ngx_sandbox_on_cancel_e;
+
+
+/* `secret` and `env`: the value goes into the environment of commands, nowhere else. */
+typedef struct {
+    ngx_str_t                     name;
+    ngx_str_t                     value;
+    ngx_str_t                     previous;      /* of a rotated secret; masked as well */
+    unsigned                      secret:1;
+    unsigned                      for_agent:1;
+    unsigned                      for_source:1;
+    unsigned                      for_setup:1;
+    unsigned                      for_skill:1;
+} ngx_sandbox_env_t;
+
+
+/* A `sandbox NAME { ... }` block: all that its runs obey. */
+struct ngx_sandbox_definition_s {
+    ngx_str_t                     name;
+    u_char                       *file;          /* where the block stands */
+    ngx_uint_t                    line;
+
+    ngx_sandbox_provider_t       *provider;
+    ngx_str_t                     user;
+
+    const sbx_harness_t          *harness;
+    ngx_str_t                     model;
+    ngx_uint_t                    max_turns;     /* 0: the agent's own */
+    ngx_array_t                  *harness_args;  /* ngx_str_t: passed to the agent as they are */
+    ngx_str_t                     agent_command; /* a shell command in place of the harness's own; prompt on stdin */
+
+    ngx_array_t                   env;           /* ngx_sandbox_env_t, secrets too */
+
+    ngx_uint_t                    reuse;         /* ngx_sandbox_reuse_e */
+    ngx_uint_t                    busy;          /* ngx_sandbox_busy_e */
+    ngx_uint_t                    on_cancel;     /* ngx_sandbox_on_cancel_e */
+
+    ngx_msec_t                    run_timeout;
+    ngx_msec_t                    silence_timeout;       /* 0: off */
+    ngx_msec_t                    first_byte_timeout;
+    ngx_msec_t                    result_grace;
+    time_t                        retention_run;
+    time_t                        retention_log;
+    size_t                        line_max;
+
+    ngx_str_t                     journal_uri;   /* the operator's own location; empty: ours */
+    ngx_msec_t                    journal_poll;          /* between polls while the journal grows */
+    ngx_msec_t                    journal_poll_max;      /* when it has been idle */
+
+    /* Server block under whose configuration journal subrequests run. */
+    ngx_http_conf_ctx_t          *server_ctx;
+
+    /* The workspace object of the sandbox key: everything that changes what the agent sees, never secrets. */
+    sbx_arena_t                  *arena;
+    sbx_json_t                   *workspace;
+
+    ngx_flag_t                    retired;       /* no new runs; old ones are adopted and reaped */
+};
+
+
+struct ngx_sandbox_main_conf_s {
+    ngx_sandbox_redis_conf_t     *redis;
+    ngx_str_t                     prefix;
+    ngx_msec_t                    claim_ttl;
+    ngx_msec_t                    lease_ttl;
+    ngx_str_t                     helper;        /* path of the helper program */
+    ngx_array_t                   definitions;   /* ngx_sandbox_definition_t * */
+    ngx_str_t                     config_hash;   /* 16 hex digits; tells replicas with different blocks apart */
+};
+
+
+/* One per worker process, made in init_process; NULL in processes that serve nothing. */
+struct ngx_sandbox_worker_s {
+    ngx_cycle_t                  *cycle;
+    ngx_log_t                    *log;
+    ngx_sandbox_main_conf_t      *conf;
+    ngx_sandbox_redis_t          *redis;
+    u_char                        id[NGX_SANDBOX_TOKEN_LEN];     /* random at each start */
+
+    ngx_rbtree_t                  drivers;       /* by tenant and run id */
+    ngx_rbtree_node_t             drivers_sentinel;
+    ngx_uint_t                    ndrivers;
+    ngx_uint_t                    nreplaying;
+
+    ngx_rbtree_t                  feeds;
+    ngx_rbtree_node_t             feeds_sentinel;
+    ngx_uint_t                    nviewers;
+};
+
+extern ngx_sandbox_worker_t  *ngx_sandbox_worker;
+
+
+/* Names a run for every part: tenant hash and run id.  Points into somebody's memory. */
+typedef struct {
+    ngx_str_t                     tenant;
+    ngx_str_t                     id;
+} ngx_sandbox_run_ref_t;
+
+
+ngx_sandbox_definition_t *ngx_sandbox_find_definition(ngx_sandbox_main_conf_t *smcf, ngx_str_t *name);
+
+/* NGX_SANDBOX_TOKEN_LEN hex digits from the kernel's random source. */
+ngx_int_t ngx_sandbox_random_token(u_char *token);
+
+/* libsbx memory from a pool: free gives back large blocks only, so use it for things that die with the pool. */
+void ngx_sandbox_pool_mem(sbx_mem_t *mem, ngx_pool_t *pool);
+
+/* Between nginx's strings and libsbx's. */
+static ngx_inline sbx_str_t
+ngx_sandbox_sbx(ngx_str_t s)
+{
+    return (sbx_str_t) { (const char *) s.data, s.len };
+}
+
+
+static ngx_inline ngx_str_t
+ngx_sandbox_str(sbx_str_t s)
+{
+    ngx_str_t  n;
+
+    n.data = (u_char *) s.data;
+    n.len = s.len;
+
+    return n;
+}
+
+
+#endif /* _NGX_SANDBOX_H_INCLUDED_ */

@@ -1,0 +1,647 @@
+/* One exchange with the helper: the operation behind everything that the local provider does. */
+
+#include "ngx_sandbox_helper.h"
+
+
+typedef struct {
+    const char                      *name;
+    ngx_str_t                        prefix;
+    ngx_str_t                        value;
+} ngx_sandbox_helper_field_t;
+
+
+struct ngx_sandbox_helper_s {
+    ngx_sandbox_provider_op_t        op;         /* first: the operation is this */
+
+    ngx_pool_t                      *pool;
+    ngx_log_t                        log;
+    ngx_sandbox_provider_pt          done;
+    void                            *data;
+    ngx_msec_t                       timeout;
+
+    ngx_array_t                      fields;     /* ngx_sandbox_helper_field_t */
+    ngx_connection_t                *connection;
+    ngx_event_t                      posted;
+
+    ngx_buf_t                        out;
+    u_char                           length[4];
+    size_t                           nlength;    /* bytes of the reply's length */
+    ngx_buf_t                        in;
+
+    ngx_sandbox_provider_result_t    result;
+
+    unsigned                         failed:1;
+    unsigned                         finished:1;
+};
+
+
+static ngx_int_t ngx_sandbox_helper_print(ngx_sandbox_helper_t *h);
+static u_char *ngx_sandbox_helper_put_length(u_char *p, size_t len);
+static ngx_int_t ngx_sandbox_helper_connect(ngx_sandbox_helper_t *h, ngx_socket_t fd);
+static void ngx_sandbox_helper_write_handler(ngx_event_t *wev);
+static void ngx_sandbox_helper_read_handler(ngx_event_t *rev);
+static ngx_int_t ngx_sandbox_helper_read(ngx_sandbox_helper_t *h);
+static ngx_int_t ngx_sandbox_helper_begin_reply(ngx_sandbox_helper_t *h);
+static ngx_int_t ngx_sandbox_helper_parse(ngx_sandbox_helper_t *h);
+static ngx_int_t ngx_sandbox_helper_take(u_char **p, u_char *last, ngx_str_t *s);
+static ngx_int_t ngx_sandbox_helper_set(ngx_sandbox_provider_result_t *r, ngx_str_t *name, ngx_str_t *value);
+static void ngx_sandbox_helper_fail(ngx_sandbox_helper_t *h, const char *text);
+static void ngx_sandbox_helper_posted_handler(ngx_event_t *ev);
+static void ngx_sandbox_helper_finish(ngx_sandbox_helper_t *h);
+static void ngx_sandbox_helper_cancel(ngx_sandbox_provider_op_t *op);
+static void ngx_sandbox_helper_close(ngx_sandbox_helper_t *h);
+static void ngx_sandbox_helper_free(ngx_sandbox_helper_t *h);
+
+
+ngx_sandbox_helper_t *
+ngx_sandbox_helper_create(ngx_msec_t timeout, ngx_sandbox_provider_pt done, void *data)
+{
+    ngx_pool_t            *pool;
+    ngx_sandbox_helper_t  *h;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    h = ngx_pcalloc(pool, sizeof(ngx_sandbox_helper_t));
+
+    if (h == NULL
+        || ngx_array_init(&h->fields, pool, 16, sizeof(ngx_sandbox_helper_field_t)) != NGX_OK)
+    {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+
+    h->pool = pool;
+    h->log = *ngx_cycle->log;
+    h->log.action = "talking to sandbox helper";
+    h->op.cancel = ngx_sandbox_helper_cancel;
+    h->done = done;
+    h->data = data;
+    h->timeout = timeout;
+
+    h->posted.handler = ngx_sandbox_helper_posted_handler;
+    h->posted.data = h;
+    h->posted.log = &h->log;
+
+    return h;
+}
+
+
+void
+ngx_sandbox_helper_field(ngx_sandbox_helper_t *h, const char *name, ngx_str_t *value)
+{
+    ngx_sandbox_helper_pair(h, name, NULL, value);
+}
+
+
+void
+ngx_sandbox_helper_number(ngx_sandbox_helper_t *h, const char *name, uint64_t value)
+{
+    ngx_str_t  s;
+
+    s.data = ngx_pnalloc(h->pool, NGX_INT64_LEN);
+    if (s.data == NULL) {
+        h->failed = 1;
+        return;
+    }
+
+    s.len = ngx_sprintf(s.data, "%uL", value) - s.data;
+
+    ngx_sandbox_helper_pair(h, name, NULL, &s);
+}
+
+
+void
+ngx_sandbox_helper_pair(ngx_sandbox_helper_t *h, const char *name, ngx_str_t *prefix, ngx_str_t *value)
+{
+    ngx_sandbox_helper_field_t  *field;
+
+    field = ngx_array_push(&h->fields);
+    if (field == NULL) {
+        h->failed = 1;
+        return;
+    }
+
+    field->name = name;
+    field->value = *value;
+    ngx_str_null(&field->prefix);
+
+    if (prefix != NULL) {
+        field->prefix = *prefix;
+    }
+}
+
+
+ngx_sandbox_provider_op_t *
+ngx_sandbox_helper_start(ngx_sandbox_helper_t *h, ngx_str_t *program)
+{
+    ngx_int_t     rc;
+    ngx_err_t     err;
+    ngx_socket_t  fd;
+
+    if (h->failed) {
+        ngx_sandbox_helper_free(h);
+        return NULL;
+    }
+
+    rc = ngx_sandbox_helper_print(h);
+
+    if (rc == NGX_ERROR) {
+        ngx_sandbox_helper_free(h);
+        return NULL;
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_sandbox_helper_answer(h, NGX_SANDBOX_PROVIDER_REFUSED, "request is too large");
+    }
+
+    if (ngx_sandbox_helper_spawn(program, &fd, &err) != NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, &h->log, err, "sandbox helper \"%V\" could not be started", program);
+
+        return ngx_sandbox_helper_answer(h, (err == NGX_ENOENT || err == NGX_EACCES || err == NGX_ENOTDIR)
+                                            ? NGX_SANDBOX_PROVIDER_REFUSED : NGX_SANDBOX_PROVIDER_TRANSIENT,
+                                         "sandbox helper could not be started");
+    }
+
+    if (ngx_sandbox_helper_connect(h, fd) != NGX_OK) {
+        return ngx_sandbox_helper_answer(h, NGX_SANDBOX_PROVIDER_TRANSIENT, "no connection for the sandbox helper");
+    }
+
+    return &h->op;
+}
+
+
+/*
+ * Posted for the next turn of the event loop, not for this one: outside of it
+ * (at the start of a worker) nobody would look at the posted events before
+ * something else happens.
+ */
+
+ngx_sandbox_provider_op_t *
+ngx_sandbox_helper_answer(ngx_sandbox_helper_t *h, ngx_sandbox_provider_rc_e rc, const char *text)
+{
+    ngx_sandbox_helper_close(h);
+
+    h->result.rc = rc;
+    h->result.text.data = (u_char *) text;
+    h->result.text.len = ngx_strlen(text);
+
+    ngx_post_event(&h->posted, &ngx_posted_next_events);
+
+    return &h->op;
+}
+
+
+static ngx_int_t
+ngx_sandbox_helper_print(ngx_sandbox_helper_t *h)
+{
+    size_t                       len;
+    u_char                      *p;
+    ngx_uint_t                   i;
+    ngx_sandbox_helper_field_t  *field;
+
+    len = 0;
+    field = h->fields.elts;
+
+    for (i = 0; i < h->fields.nelts; i++) {
+
+        len += 8 + ngx_strlen(field[i].name) + field[i].value.len;
+
+        if (field[i].prefix.data != NULL) {
+            len += field[i].prefix.len + 1;
+        }
+
+        if (len > NGX_SANDBOX_HELPER_REQUEST_MAX) {
+            return NGX_DECLINED;
+        }
+    }
+
+    p = ngx_pnalloc(h->pool, 4 + len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    h->out.start = p;
+    h->out.pos = p;
+    h->out.end = p + 4 + len;
+
+    p = ngx_sandbox_helper_put_length(p, len);
+
+    for (i = 0; i < h->fields.nelts; i++) {
+
+        len = ngx_strlen(field[i].name);
+        p = ngx_sandbox_helper_put_length(p, len);
+        p = ngx_cpymem(p, field[i].name, len);
+
+        if (field[i].prefix.data != NULL) {
+            p = ngx_sandbox_helper_put_length(p, field[i].prefix.len + 1 + field[i].value.len);
+            p = ngx_cpymem(p, field[i].prefix.data, field[i].prefix.len);
+            *p++ = '=';
+
+        } else {
+            p = ngx_sandbox_helper_put_length(p, field[i].value.len);
+        }
+
+        if (field[i].value.len != 0) {
+            p = ngx_cpymem(p, field[i].value.data, field[i].value.len);
+        }
+    }
+
+    h->out.last = p;
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_sandbox_helper_put_length(u_char *p, size_t len)
+{
+    *p++ = (u_char) (len >> 24);
+    *p++ = (u_char) (len >> 16);
+    *p++ = (u_char) (len >> 8);
+    *p++ = (u_char) len;
+
+    return p;
+}
+
+
+static ngx_int_t
+ngx_sandbox_helper_connect(ngx_sandbox_helper_t *h, ngx_socket_t fd)
+{
+    ngx_event_t       *rev, *wev;
+    ngx_connection_t  *c;
+
+    c = ngx_get_connection(fd, &h->log);
+
+    if (c == NULL) {
+        (void) ngx_close_socket(fd);
+        return NGX_ERROR;
+    }
+
+    h->connection = c;
+
+    if (ngx_nonblocking(fd) == -1) {
+        ngx_log_error(NGX_LOG_ALERT, &h->log, ngx_socket_errno, ngx_nonblocking_n " failed");
+        return NGX_ERROR;
+    }
+
+    rev = c->read;
+    wev = c->write;
+
+    c->data = h;
+    c->pool = h->pool;
+    c->log_error = NGX_ERROR_INFO;
+    c->number = ngx_atomic_fetch_add(ngx_connection_counter, 1);
+    c->recv = ngx_recv;
+    c->send = ngx_send;
+
+    rev->log = &h->log;
+    rev->handler = ngx_sandbox_helper_read_handler;
+    wev->log = &h->log;
+    wev->handler = ngx_sandbox_helper_write_handler;
+
+    /*
+     * A worker that exits does not wait for a helper: the timer does not keep
+     * it, and the socket is none that it reports as left open.  The helper
+     * finishes by itself what it began.
+     */
+    rev->cancelable = 1;
+    rev->resolver = 1;
+
+    if (ngx_add_conn) {
+
+        if (ngx_add_conn(c) == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+    } else if (ngx_handle_read_event(rev, 0) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_add_timer(rev, h->timeout);
+
+    /* an empty socket: the first bytes can go now, and what fails there is told later */
+    wev->ready = 1;
+    ngx_post_event(wev, &ngx_posted_next_events);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_sandbox_helper_write_handler(ngx_event_t *wev)
+{
+    ssize_t                n;
+    ngx_connection_t      *c;
+    ngx_sandbox_helper_t  *h;
+
+    c = wev->data;
+    h = c->data;
+
+    while (h->out.pos < h->out.last) {
+
+        n = c->send(c, h->out.pos, h->out.last - h->out.pos);
+
+        if (n == NGX_AGAIN) {
+            break;
+        }
+
+        if (n <= 0) {
+            ngx_sandbox_helper_fail(h, "sandbox helper did not take the request");
+            return;
+        }
+
+        h->out.pos += n;
+    }
+
+    if (h->out.pos == h->out.last && h->out.start != NULL) {
+        /* it held secrets */
+        ngx_explicit_memzero(h->out.start, h->out.end - h->out.start);
+        h->out.start = NULL;
+    }
+
+    if (ngx_handle_write_event(wev, 0) != NGX_OK) {
+        ngx_sandbox_helper_fail(h, "event failed");
+    }
+}
+
+
+static void
+ngx_sandbox_helper_read_handler(ngx_event_t *rev)
+{
+    ngx_int_t              rc;
+    ngx_connection_t      *c;
+    ngx_sandbox_helper_t  *h;
+
+    c = rev->data;
+    h = c->data;
+
+    if (rev->timedout) {
+        ngx_log_error(NGX_LOG_ERR, &h->log, NGX_ETIMEDOUT, "sandbox helper did not answer in time");
+        ngx_sandbox_helper_fail(h, "sandbox helper did not answer in time");
+        return;
+    }
+
+    rc = ngx_sandbox_helper_read(h);
+
+    if (rc == NGX_AGAIN) {
+
+        if (ngx_handle_read_event(rev, 0) != NGX_OK) {
+            ngx_sandbox_helper_fail(h, "event failed");
+        }
+
+        return;
+    }
+
+    if (rc != NGX_OK || ngx_sandbox_helper_parse(h) != NGX_OK) {
+        ngx_sandbox_helper_fail(h, "sandbox helper ended without an answer");
+        return;
+    }
+
+    ngx_sandbox_helper_finish(h);
+}
+
+
+/* NGX_OK: the reply is whole. */
+
+static ngx_int_t
+ngx_sandbox_helper_read(ngx_sandbox_helper_t *h)
+{
+    ssize_t            n;
+    ngx_connection_t  *c;
+
+    c = h->connection;
+
+    for ( ;; ) {
+
+        if (h->nlength < sizeof(h->length)) {
+            n = c->recv(c, h->length + h->nlength, sizeof(h->length) - h->nlength);
+
+        } else if (h->in.last == h->in.end) {
+            return NGX_OK;
+
+        } else {
+            n = c->recv(c, h->in.last, h->in.end - h->in.last);
+        }
+
+        if (n == NGX_AGAIN) {
+            return NGX_AGAIN;
+        }
+
+        if (n <= 0) {
+            return NGX_ERROR;
+        }
+
+        if (h->in.start != NULL) {
+            h->in.last += n;
+            continue;
+        }
+
+        h->nlength += n;
+
+        if (h->nlength == sizeof(h->length) && ngx_sandbox_helper_begin_reply(h) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_sandbox_helper_begin_reply(ngx_sandbox_helper_t *h)
+{
+    size_t  len;
+
+    len = ((size_t) h->length[0] << 24) | (h->length[1] << 16) | (h->length[2] << 8) | h->length[3];
+
+    if (len == 0 || len > NGX_SANDBOX_HELPER_REPLY_MAX) {
+        return NGX_ERROR;
+    }
+
+    h->in.start = ngx_pnalloc(h->pool, len);
+    if (h->in.start == NULL) {
+        return NGX_ERROR;
+    }
+
+    h->in.pos = h->in.start;
+    h->in.last = h->in.start;
+    h->in.end = h->in.start + len;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_sandbox_helper_parse(ngx_sandbox_helper_t *h)
+{
+    u_char     *p;
+    ngx_str_t   name, value;
+
+    p = h->in.pos;
+
+    while (p < h->in.last) {
+
+        if (ngx_sandbox_helper_take(&p, h->in.last, &name) != NGX_OK
+            || ngx_sandbox_helper_take(&p, h->in.last, &value) != NGX_OK
+            || ngx_sandbox_helper_set(&h->result, &name, &value) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_sandbox_helper_take(u_char **p, u_char *last, ngx_str_t *s)
+{
+    u_char  *b;
+
+    b = *p;
+
+    if (last - b < 4) {
+        return NGX_ERROR;
+    }
+
+    s->len = ((size_t) b[0] << 24) | (b[1] << 16) | (b[2] << 8) | b[3];
+    s->data = b + 4;
+
+    if ((size_t) (last - s->data) < s->len) {
+        return NGX_ERROR;
+    }
+
+    *p = s->data + s->len;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_sandbox_helper_set(ngx_sandbox_provider_result_t *r, ngx_str_t *name, ngx_str_t *value)
+{
+    ngx_int_t  n;
+
+#define ngx_sandbox_helper_is(literal)                                        \
+    (name->len == sizeof(literal) - 1 && ngx_strncmp(name->data, literal, name->len) == 0)
+
+    if (ngx_sandbox_helper_is("text")) {
+        r->text = *value;
+        return NGX_OK;
+    }
+
+    if (ngx_sandbox_helper_is("id")) {
+        r->id = *value;
+        return NGX_OK;
+    }
+
+    if (ngx_sandbox_helper_is("output")) {
+        r->output = *value;
+        return NGX_OK;
+    }
+
+    n = ngx_atoi(value->data, value->len);
+
+    if (n == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_sandbox_helper_is("rc")) {
+        r->rc = (ngx_sandbox_provider_rc_e) n;
+        return (n <= NGX_SANDBOX_PROVIDER_UNSUPPORTED) ? NGX_OK : NGX_ERROR;
+    }
+
+    if (ngx_sandbox_helper_is("exit")) {
+        r->exit_code = n;
+
+    } else if (ngx_sandbox_helper_is("probe")) {
+        r->probe = (ngx_sandbox_probe_e) n;
+        return (n <= NGX_SANDBOX_PROBE_GONE) ? NGX_OK : NGX_ERROR;
+
+    } else if (ngx_sandbox_helper_is("launched")) {
+        r->launched = (n != 0);
+    }
+
+#undef ngx_sandbox_helper_is
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_sandbox_helper_fail(ngx_sandbox_helper_t *h, const char *text)
+{
+    ngx_memzero(&h->result, sizeof(ngx_sandbox_provider_result_t));
+
+    h->result.rc = NGX_SANDBOX_PROVIDER_TRANSIENT;
+    h->result.text.data = (u_char *) text;
+    h->result.text.len = ngx_strlen(text);
+
+    ngx_sandbox_helper_finish(h);
+}
+
+
+static void
+ngx_sandbox_helper_posted_handler(ngx_event_t *ev)
+{
+    ngx_sandbox_helper_finish(ev->data);
+}
+
+
+static void
+ngx_sandbox_helper_finish(ngx_sandbox_helper_t *h)
+{
+    ngx_sandbox_helper_close(h);
+
+    h->finished = 1;
+    h->done(h->data, &h->result);
+
+    ngx_sandbox_helper_free(h);
+}
+
+
+/* Closing the socket ends a command that is waited for; anything else the helper finishes. */
+
+static void
+ngx_sandbox_helper_cancel(ngx_sandbox_provider_op_t *op)
+{
+    ngx_sandbox_helper_t  *h;
+
+    h = (ngx_sandbox_helper_t *) op;
+
+    if (!h->finished) {
+        ngx_sandbox_helper_free(h);
+    }
+}
+
+
+static void
+ngx_sandbox_helper_close(ngx_sandbox_helper_t *h)
+{
+    ngx_connection_t  *c;
+
+    if (h->posted.posted) {
+        ngx_delete_posted_event(&h->posted);
+    }
+
+    c = h->connection;
+
+    if (c != NULL) {
+        h->connection = NULL;
+        ngx_close_connection(c);
+    }
+
+    if (h->out.start != NULL) {
+        ngx_explicit_memzero(h->out.start, h->out.end - h->out.start);
+        h->out.start = NULL;
+    }
+}
+
+
+static void
+ngx_sandbox_helper_free(ngx_sandbox_helper_t *h)
+{
+    ngx_sandbox_helper_close(h);
+    ngx_destroy_pool(h->pool);
+}

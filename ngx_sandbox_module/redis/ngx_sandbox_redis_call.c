@@ -1,0 +1,565 @@
+/*
+ * Calls.  A call is queued, sent (hiredis holds a pointer to it until its reply
+ * or the end of the connection), and then answered; or it fails on the way, and
+ * its handler is told by a posted event.
+ *
+ * Redis answers in order, so one timer for the oldest call is enough.  It is
+ * cancelable while nobody waits: a worker that leaves still finishes its calls,
+ * but is not kept by our own.
+ */
+
+#include "ngx_sandbox_redis_private.h"
+
+
+static ngx_int_t ngx_sandbox_redis_call_format(ngx_sandbox_redis_call_t *call, ngx_uint_t n, const char **argv,
+    const size_t *lens);
+static ngx_uint_t ngx_sandbox_redis_call_accepted(ngx_sandbox_redis_t *redis, size_t size);
+static void ngx_sandbox_redis_call_reply(redisAsyncContext *ac, void *reply, void *data);
+static ngx_int_t ngx_sandbox_redis_call_result(ngx_sandbox_redis_call_t *call, redisReply *reply);
+static void ngx_sandbox_redis_call_take(ngx_sandbox_redis_call_t *call);
+static void ngx_sandbox_redis_call_fail(ngx_sandbox_redis_call_t *call);
+static void ngx_sandbox_redis_call_tell(ngx_sandbox_redis_call_t *call, ngx_int_t rc, redisReply *reply);
+static void ngx_sandbox_redis_call_free(ngx_sandbox_redis_call_t *call);
+
+static void ngx_sandbox_redis_calls_ready(ngx_sandbox_redis_t *redis);
+static void ngx_sandbox_redis_calls_closed(ngx_sandbox_redis_t *redis);
+static void ngx_sandbox_redis_calls_idle(ngx_sandbox_redis_t *redis);
+static void ngx_sandbox_redis_calls_feed(ngx_sandbox_redis_t *redis);
+static void ngx_sandbox_redis_calls_answer(ngx_event_t *ev);
+static void ngx_sandbox_redis_calls_deadline(ngx_event_t *ev);
+static ngx_msec_int_t ngx_sandbox_redis_calls_left(ngx_sandbox_redis_t *redis, ngx_queue_t *queue);
+
+
+const ngx_sandbox_redis_kind_t  ngx_sandbox_redis_commands_kind = {
+    "commands",
+    1,
+    ngx_sandbox_redis_calls_ready,
+    ngx_sandbox_redis_calls_closed,
+    ngx_sandbox_redis_calls_idle,
+    ngx_sandbox_redis_calls_feed
+};
+
+
+void
+ngx_sandbox_redis_calls_init(ngx_sandbox_redis_t *redis)
+{
+    ngx_queue_init(&redis->queued);
+    ngx_queue_init(&redis->sent);
+    ngx_queue_init(&redis->failed);
+
+    redis->deadline.handler = ngx_sandbox_redis_calls_deadline;
+    redis->deadline.data = redis;
+    redis->deadline.log = &redis->log;
+    redis->deadline.cancelable = 1;
+
+    redis->answer.handler = ngx_sandbox_redis_calls_answer;
+    redis->answer.data = redis;
+    redis->answer.log = &redis->log;
+}
+
+
+/* There may be no further turn of the event loop: whoever waits is told at once. */
+
+void
+ngx_sandbox_redis_calls_destroy(ngx_sandbox_redis_t *redis)
+{
+    ngx_sandbox_redis_calls_closed(redis);
+
+    if (redis->deadline.timer_set) {
+        ngx_del_timer(&redis->deadline);
+    }
+
+    if (redis->answer.posted) {
+        ngx_delete_posted_event(&redis->answer);
+    }
+
+    ngx_sandbox_redis_calls_answer(&redis->answer);
+}
+
+
+ngx_sandbox_redis_call_t *
+ngx_sandbox_redis_command(ngx_sandbox_redis_t *redis, ngx_sandbox_redis_args_t *args,
+    ngx_sandbox_redis_handler_pt handler, void *data)
+{
+    if (args->failed || args->n == 0) {
+        return NULL;
+    }
+
+    return ngx_sandbox_redis_call_start(redis, args->n, args->argv, args->lens, handler, data);
+}
+
+
+ngx_sandbox_redis_call_t *
+ngx_sandbox_redis_call_start(ngx_sandbox_redis_t *redis, ngx_uint_t n, const char **argv, const size_t *lens,
+    ngx_sandbox_redis_handler_pt handler, void *data)
+{
+    ngx_sandbox_redis_call_t  *call;
+
+    if (redis->destroyed) {
+        return NULL;
+    }
+
+    call = ngx_calloc(sizeof(ngx_sandbox_redis_call_t), &redis->log);
+    if (call == NULL) {
+        return NULL;
+    }
+
+    call->redis = redis;
+    call->handler = handler;
+    call->data = data;
+    call->made = ngx_current_msec;
+
+    switch (ngx_sandbox_redis_call_format(call, n, argv, lens)) {
+
+    case NGX_OK:
+        break;
+
+    case NGX_DECLINED:
+        ngx_sandbox_redis_call_fail(call);
+        return call;
+
+    default: /* NGX_ERROR */
+        ngx_free(call);
+        return NULL;
+    }
+
+    call->state = NGX_SANDBOX_REDIS_CALL_QUEUED;
+    ngx_queue_insert_tail(&redis->queued, &call->queue);
+
+    redis->ncalls++;
+    redis->nawaited++;
+    redis->nbytes += call->size;
+    redis->deadline.cancelable = 0;
+
+    if (!redis->deadline.timer_set) {
+        ngx_add_timer(&redis->deadline, redis->conf->timeout);
+    }
+
+    if (redis->commands.state == NGX_SANDBOX_REDIS_READY) {
+        ngx_post_event(&redis->commands.flush, &ngx_posted_events);
+    }
+
+    return call;
+}
+
+
+/* NGX_DECLINED: it cannot be queued, and fails */
+
+static ngx_int_t
+ngx_sandbox_redis_call_format(ngx_sandbox_redis_call_t *call, ngx_uint_t n, const char **argv, const size_t *lens)
+{
+    size_t      size;
+    long long   len;
+    ngx_uint_t  i;
+
+    size = 0;
+
+    for (i = 0; i < n; i++) {
+        if (lens[i] > NGX_SANDBOX_REDIS_PENDING_BYTES - size) {
+            return NGX_DECLINED;
+        }
+
+        size += lens[i];
+    }
+
+    if (!ngx_sandbox_redis_call_accepted(call->redis, size)) {
+        return NGX_DECLINED;
+    }
+
+    len = redisFormatSdsCommandArgv(&call->command, n, argv, lens);
+
+    if (len < 0) {
+        call->command = NULL;
+        return NGX_ERROR;
+    }
+
+    call->size = len;
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_sandbox_redis_call_accepted(ngx_sandbox_redis_t *redis, size_t size)
+{
+    if (redis->commands.state == NGX_SANDBOX_REDIS_BACKOFF) {
+        return 0;
+    }
+
+    if (redis->ncalls >= NGX_SANDBOX_REDIS_PENDING_CALLS
+        || redis->nbytes >= NGX_SANDBOX_REDIS_PENDING_BYTES
+        || size > NGX_SANDBOX_REDIS_PENDING_BYTES - redis->nbytes)
+    {
+        if (!redis->full) {
+            redis->full = 1;
+            ngx_log_error(NGX_LOG_ERR, &redis->log, 0, "%ui calls of %uz bytes are pending, further ones fail",
+                          redis->ncalls, redis->nbytes);
+        }
+
+        return 0;
+    }
+
+    return 1;
+}
+
+
+ngx_int_t
+ngx_sandbox_redis_call_send(ngx_sandbox_redis_call_t *call)
+{
+    ngx_sandbox_redis_t  *redis;
+
+    redis = call->redis;
+
+    if (redisAsyncFormattedCommand(redis->commands.ac, ngx_sandbox_redis_call_reply, call, call->command,
+                                   call->size)
+        != REDIS_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_queue_remove(&call->queue);
+    ngx_queue_insert_tail(&redis->sent, &call->queue);
+
+    call->state = NGX_SANDBOX_REDIS_CALL_SENT;
+
+    if (call->script == NULL) {
+        redisFreeSdsCommand(call->command);
+        call->command = NULL;
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_sandbox_redis_cancel(ngx_sandbox_redis_call_t *call)
+{
+    call->handler = NULL;
+
+    switch (call->state) {
+
+    case NGX_SANDBOX_REDIS_CALL_QUEUED:
+        ngx_sandbox_redis_call_take(call);
+        ngx_sandbox_redis_call_free(call);
+        break;
+
+    case NGX_SANDBOX_REDIS_CALL_SENT:
+
+        /* hiredis knows it, and its place in the order */
+
+        if (!call->own) {
+            call->own = 1;
+            call->redis->nawaited--;
+            call->redis->deadline.cancelable = (call->redis->nawaited == 0);
+        }
+
+        break;
+
+    case NGX_SANDBOX_REDIS_CALL_FAILED:
+        ngx_queue_remove(&call->queue);
+        ngx_sandbox_redis_call_free(call);
+        break;
+
+    default: /* NGX_SANDBOX_REDIS_CALL_TOLD: freed when its handler returns */
+        break;
+    }
+}
+
+
+static void
+ngx_sandbox_redis_call_reply(redisAsyncContext *ac, void *reply, void *data)
+{
+    ngx_sandbox_redis_call_t  *call = data;
+
+    ngx_int_t  rc;
+
+    if (reply == NULL) {
+        ngx_sandbox_redis_call_fail(call);
+        return;
+    }
+
+    rc = ngx_sandbox_redis_call_result(call, reply);
+
+    if (rc == NGX_AGAIN) {
+        return;
+    }
+
+    ngx_sandbox_redis_call_take(call);
+    ngx_sandbox_redis_call_tell(call, rc, (rc == NGX_ERROR) ? NULL : reply);
+}
+
+
+/* NGX_AGAIN: sent again */
+
+static ngx_int_t
+ngx_sandbox_redis_call_result(ngx_sandbox_redis_call_t *call, redisReply *reply)
+{
+    ngx_sandbox_redis_conn_t  *conn;
+
+    if (reply->type != REDIS_REPLY_ERROR) {
+        return NGX_OK;
+    }
+
+    conn = &call->redis->commands;
+
+    if (call->script && !call->own
+        && ngx_strncmp(reply->str, "NOSCRIPT", sizeof("NOSCRIPT") - 1) == 0
+        && ngx_sandbox_redis_script_again(call) == NGX_OK)
+    {
+        return NGX_AGAIN;
+    }
+
+    if (ngx_strncmp(reply->str, "LOADING", sizeof("LOADING") - 1) == 0
+        || ngx_strncmp(reply->str, "MASTERDOWN", sizeof("MASTERDOWN") - 1) == 0)
+    {
+        conn->slow = 1;
+        ngx_sandbox_redis_conn_break(conn, 0, reply->str);
+        return NGX_ERROR;
+    }
+
+    /* the server was demoted; scripts of old versions have it in the middle */
+
+    if (ngx_strncmp(reply->str, "READONLY", sizeof("READONLY") - 1) == 0
+        || ngx_strnstr((u_char *) reply->str, "-READONLY ", reply->len))
+    {
+        conn->slow = 1;
+        ngx_sandbox_redis_conn_break(conn, 0, reply->str);
+        ngx_sandbox_redis_conn_break(&call->redis->subscriptions, 0, reply->str);
+        return NGX_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* Out of `queued` or `sent`. */
+
+static void
+ngx_sandbox_redis_call_take(ngx_sandbox_redis_call_t *call)
+{
+    ngx_sandbox_redis_t  *redis;
+
+    redis = call->redis;
+
+    ngx_queue_remove(&call->queue);
+
+    redis->ncalls--;
+    redis->nbytes -= call->size;
+
+    if (redis->ncalls == 0) {
+        redis->full = 0;
+    }
+
+    if (!call->own) {
+        redis->nawaited--;
+    }
+
+    redis->deadline.cancelable = (redis->nawaited == 0);
+}
+
+
+static void
+ngx_sandbox_redis_call_fail(ngx_sandbox_redis_call_t *call)
+{
+    ngx_sandbox_redis_t  *redis;
+
+    redis = call->redis;
+
+    if (call->size) {
+        ngx_sandbox_redis_call_take(call);
+    }
+
+    call->state = NGX_SANDBOX_REDIS_CALL_FAILED;
+    ngx_queue_insert_tail(&redis->failed, &call->queue);
+
+    if (!redis->answering) {
+        ngx_post_event(&redis->answer, &ngx_posted_events);
+    }
+}
+
+
+static void
+ngx_sandbox_redis_call_tell(ngx_sandbox_redis_call_t *call, ngx_int_t rc, redisReply *reply)
+{
+    call->state = NGX_SANDBOX_REDIS_CALL_TOLD;
+
+    if (call->handler) {
+        call->handler(call->data, rc, reply);
+    }
+
+    ngx_sandbox_redis_call_free(call);
+}
+
+
+static void
+ngx_sandbox_redis_call_free(ngx_sandbox_redis_call_t *call)
+{
+    if (call->command) {
+        redisFreeSdsCommand(call->command);
+    }
+
+    ngx_free(call);
+}
+
+
+static void
+ngx_sandbox_redis_calls_ready(ngx_sandbox_redis_t *redis)
+{
+    ngx_post_event(&redis->commands.flush, &ngx_posted_events);
+}
+
+
+/* What hiredis holds is answered by hiredis, with no reply. */
+
+static void
+ngx_sandbox_redis_calls_closed(ngx_sandbox_redis_t *redis)
+{
+    ngx_queue_t  *q;
+
+    while (!ngx_queue_empty(&redis->queued)) {
+        q = ngx_queue_head(&redis->queued);
+
+        ngx_sandbox_redis_call_fail(ngx_queue_data(q, ngx_sandbox_redis_call_t, queue));
+    }
+}
+
+
+/* Asks something of an idle connection: nothing between here and there forgets it, and a broken one is found. */
+
+static void
+ngx_sandbox_redis_calls_idle(ngx_sandbox_redis_t *redis)
+{
+    size_t                     len;
+    const char                *ping;
+    ngx_sandbox_redis_call_t  *call;
+
+    if (redis->ncalls) {
+        return;
+    }
+
+    ping = "PING";
+    len = sizeof("PING") - 1;
+
+    call = ngx_sandbox_redis_call_start(redis, 1, &ping, &len, NULL, NULL);
+
+    if (call && call->state == NGX_SANDBOX_REDIS_CALL_QUEUED) {
+        call->own = 1;
+        redis->nawaited--;
+        redis->deadline.cancelable = (redis->nawaited == 0);
+    }
+}
+
+
+static void
+ngx_sandbox_redis_calls_feed(ngx_sandbox_redis_t *redis)
+{
+    ngx_queue_t               *q;
+    ngx_sandbox_redis_conn_t  *conn;
+    ngx_sandbox_redis_call_t  *call;
+
+    conn = &redis->commands;
+
+    if (conn->state != NGX_SANDBOX_REDIS_READY || conn->breakage.posted) {
+        return;
+    }
+
+    while (!ngx_queue_empty(&redis->queued) && sdslen(conn->ac->c.obuf) < NGX_SANDBOX_REDIS_WINDOW) {
+        q = ngx_queue_head(&redis->queued);
+        call = ngx_queue_data(q, ngx_sandbox_redis_call_t, queue);
+
+        if (ngx_sandbox_redis_call_send(call) != NGX_OK) {
+            ngx_sandbox_redis_conn_break(conn, 0, "out of memory");
+            return;
+        }
+    }
+}
+
+
+/* What handlers add meanwhile has to wait for the next turn: nobody spins in here. */
+
+static void
+ngx_sandbox_redis_calls_answer(ngx_event_t *ev)
+{
+    ngx_queue_t                told, *q;
+    ngx_sandbox_redis_t       *redis;
+    ngx_sandbox_redis_call_t  *call;
+
+    redis = ev->data;
+
+    if (ngx_queue_empty(&redis->failed)) {
+        return;
+    }
+
+    ngx_queue_init(&told);
+    ngx_queue_add(&told, &redis->failed);
+    ngx_queue_init(&redis->failed);
+
+    redis->answering = 1;
+
+    while (!ngx_queue_empty(&told)) {
+        q = ngx_queue_head(&told);
+        ngx_queue_remove(q);
+
+        call = ngx_queue_data(q, ngx_sandbox_redis_call_t, queue);
+        ngx_sandbox_redis_call_tell(call, NGX_ERROR, NULL);
+    }
+
+    redis->answering = 0;
+
+    if (!ngx_queue_empty(&redis->failed)) {
+        ngx_post_event(&redis->answer, &ngx_posted_next_events);
+    }
+}
+
+
+static void
+ngx_sandbox_redis_calls_deadline(ngx_event_t *ev)
+{
+    ngx_queue_t               *q;
+    ngx_msec_int_t             left, n;
+    ngx_sandbox_redis_t       *redis;
+    ngx_sandbox_redis_conn_t  *conn;
+
+    redis = ev->data;
+    conn = &redis->commands;
+
+    /* a connection that is being made has a timer of its own */
+
+    while (conn->state != NGX_SANDBOX_REDIS_READY && ngx_sandbox_redis_calls_left(redis, &redis->queued) <= 0) {
+        q = ngx_queue_head(&redis->queued);
+
+        ngx_sandbox_redis_call_fail(ngx_queue_data(q, ngx_sandbox_redis_call_t, queue));
+    }
+
+    if (redis->ncalls == 0) {
+        return;
+    }
+
+    left = ngx_sandbox_redis_calls_left(redis, &redis->sent);
+    n = ngx_sandbox_redis_calls_left(redis, &redis->queued);
+    left = ngx_min(left, n);
+
+    if (left <= 0) {
+        ngx_sandbox_redis_conn_break(conn, NGX_ETIMEDOUT, "no answer");
+        left = NGX_SANDBOX_REDIS_BACKOFF_MIN;
+    }
+
+    ngx_add_timer(&redis->deadline, (ngx_msec_t) left);
+}
+
+
+static ngx_msec_int_t
+ngx_sandbox_redis_calls_left(ngx_sandbox_redis_t *redis, ngx_queue_t *queue)
+{
+    ngx_queue_t               *q;
+    ngx_sandbox_redis_call_t  *call;
+
+    if (ngx_queue_empty(queue)) {
+        return redis->conf->timeout;
+    }
+
+    q = ngx_queue_head(queue);
+    call = ngx_queue_data(q, ngx_sandbox_redis_call_t, queue);
+
+    return (ngx_msec_int_t) (call->made + redis->conf->timeout - ngx_current_msec);
+}

@@ -1,0 +1,44 @@
+-- Appends one out-of-band chunk after whatever is the last entry of a log.
+--
+-- KEYS[1]  {r:run}:rec
+-- KEYS[2]  {r:run}:log
+-- ARGV[1]  token
+-- ARGV[2]  channel
+-- ARGV[3]  the chunk, JSON
+--
+-- OK n k
+-- LOST
+-- FENCED
+-- CLOSED
+
+local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'n', 'k', 'bytes')
+
+if not rec[2] then
+    return {'LOST'}
+end
+
+if rec[1] ~= ARGV[1] then
+    return {'FENCED'}
+end
+
+if rec[2] ~= 'running' then
+    return {'CLOSED'}
+end
+
+local n, k = tonumber(rec[3]), tonumber(rec[4])
+
+-- The same bytes (they hold the time) as the last entry: asked again after a lost reply.
+if k > 0 then
+    local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
+
+    if last[1] and last[1][2][2] == ARGV[3] then
+        return {'OK', n, k}
+    end
+end
+
+k = k + 1
+redis.call('XADD', KEYS[2], string.format('%.0f-%.0f', n, k), 'c', ARGV[3])
+redis.call('HSET', KEYS[1], 'k', k, 'bytes', tonumber(rec[5]) + #ARGV[3])
+redis.call('PUBLISH', ARGV[2], 'more')
+
+return {'OK', n, k}

@@ -1,0 +1,100 @@
+-- Finishes a run: last entries, status, closing of the log and expiries at once.
+-- The claim stays, for aftercare.
+--
+-- KEYS[1]  {r:run}:rec
+-- KEYS[2]  {r:run}:log
+-- KEYS[3]  {r:run}:input
+-- ARGV[1]  token
+-- ARGV[2]  claim's time to live, ms
+-- ARGV[3]  channel
+-- ARGV[4]  chain before the last entries
+-- ARGV[5]  chain after them
+-- ARGV[6]  journal position after them
+-- ARGV[7]  n of the first entry
+-- ARGV[8]  n of the last entry
+-- ARGV[9]  k of the last entry
+-- ARGV[10] status
+-- ARGV[11] retention of the record, s
+-- ARGV[12] retention of the log, s
+-- ARGV[13] number of fields
+-- ARGV[14] field, value ... (an empty value clears the field),
+--          then k, JSON ... as in append_chunks
+--
+-- OK n k   finished now, or before by this very call
+-- LOST
+-- FENCED
+-- CLOSED   finished before, in another way
+-- FORKED
+-- GAP n k
+
+local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'chain', 'n', 'k', 'bytes')
+
+if not rec[2] then
+    return {'LOST'}
+end
+
+if rec[1] ~= ARGV[1] then
+    return {'FENCED'}
+end
+
+local n, k, bytes = tonumber(rec[4]), tonumber(rec[5]), tonumber(rec[6])
+
+if rec[2] ~= 'running' then
+    if rec[2] == ARGV[10] and rec[3] == ARGV[5] and rec[4] == ARGV[8] then
+        return {'OK', n, k}
+    end
+
+    return {'CLOSED'}
+end
+
+if rec[3] ~= ARGV[4] then
+    return {'FORKED'}
+end
+
+local from = 14 + 2 * tonumber(ARGV[13])
+
+if from <= #ARGV then
+    local first = tonumber(ARGV[7])
+
+    if ARGV[from] == '0' then
+        if first ~= n + 1 then
+            return {'GAP', n, k}
+        end
+
+    elseif first ~= n or tonumber(ARGV[from]) ~= k + 1 then
+        return {'GAP', n, k}
+    end
+end
+
+for i = from, #ARGV, 2 do
+    if ARGV[i] == '0' then
+        n = n + 1
+        k = 0
+    else
+        k = k + 1
+    end
+
+    redis.call('XADD', KEYS[2], string.format('%.0f-%.0f', n, k), 'c', ARGV[i + 1])
+    bytes = bytes + #ARGV[i + 1]
+end
+
+for i = 14, from - 1, 2 do
+    if ARGV[i + 1] == '' then
+        redis.call('HDEL', KEYS[1], ARGV[i])
+    else
+        redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+    end
+end
+
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+
+redis.call('HSET', KEYS[1], 'status', ARGV[10], 'finishedAt', now, 'phase', 'aftercare',
+           'n', n, 'k', k, 'chain', ARGV[5], 'journalPos', ARGV[6], 'bytes', bytes,
+           'claimUntil', now + ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[11])
+redis.call('EXPIRE', KEYS[2], ARGV[12])
+redis.call('DEL', KEYS[3])
+redis.call('PUBLISH', ARGV[3], 'closed')
+
+return {'OK', n, k}

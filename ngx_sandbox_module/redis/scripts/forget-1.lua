@@ -1,0 +1,20 @@
+-- Takes a run out of the index of active runs, unless its claim is not over:
+-- then it was accepted again a moment ago.
+--
+-- KEYS[1]  active
+-- ARGV[1]  member
+--
+-- OK
+-- HELD
+
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
+
+if score and tonumber(score) > now then
+    return {'HELD'}
+end
+
+redis.call('ZREM', KEYS[1], ARGV[1])
+
+return {'OK'}

@@ -1,0 +1,48 @@
+-- Extends a claim, expires viewers and follows in detachedSince.
+--
+-- KEYS[1]  {r:run}:rec
+-- KEYS[2]  {r:run}:viewers
+-- ARGV[1]  token
+-- ARGV[2]  claim's time to live, ms
+--
+-- OK now claimUntil cancel viewers detachedSince   (detachedSince 0: not detached)
+-- LOST
+-- FENCED
+
+local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'cancelRequested', 'detachedSince')
+
+if not rec[2] then
+    return {'LOST'}
+end
+
+if rec[1] ~= ARGV[1] then
+    return {'FENCED'}
+end
+
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local till = now + ARGV[2]
+local since = tonumber(rec[4]) or 0
+
+redis.call('HSET', KEYS[1], 'claimUntil', till)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+
+local viewers = redis.call('ZCARD', KEYS[2])
+
+if rec[2] == 'running' then
+    if viewers > 0 then
+        if rec[4] then
+            redis.call('HDEL', KEYS[1], 'detachedSince')
+            since = 0
+        end
+
+    elseif not rec[4] then
+        redis.call('HSET', KEYS[1], 'detachedSince', now)
+        since = now
+    end
+
+else
+    since = 0
+end
+
+return {'OK', now, till, rec[3] and rec[3] ~= 'false' and 1 or 0, viewers, since}

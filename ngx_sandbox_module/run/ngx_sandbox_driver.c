@@ -1,0 +1,526 @@
+/* The driver: beginning, claim, heartbeat, cancel, leaving, end. */
+
+#include "ngx_sandbox_driver_machine.h"
+#include "sbx_redis_key.h"
+
+
+static ngx_sandbox_driver_t *ngx_sandbox_driver_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run,
+    ngx_str_t *token);
+static ngx_int_t ngx_sandbox_driver_init(ngx_sandbox_driver_t *d, ngx_sandbox_run_ref_t *run, ngx_str_t *token);
+static ngx_int_t ngx_sandbox_driver_subscribe(ngx_sandbox_driver_t *d);
+static ngx_int_t ngx_sandbox_driver_member(ngx_sandbox_run_ref_t *run, sbx_buf_t *b);
+static u_char *ngx_sandbox_driver_log_error(ngx_log_t *log, u_char *buf, size_t len);
+static void ngx_sandbox_driver_claim(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result);
+static ngx_int_t ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *result);
+static void ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status);
+static void ngx_sandbox_driver_message(void *data, ngx_str_t *message);
+static void ngx_sandbox_driver_beat_handler(ngx_event_t *ev);
+static void ngx_sandbox_driver_beat(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_beaten(void *data, ngx_sandbox_store_result_t *result);
+static void ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d);
+
+
+static const char  *ngx_sandbox_driver_states[] = {
+    "claiming", "waiting for the sandbox's lease", "ensuring the sandbox", "reading the launch input",
+    "marking the launch", "launching the agent", "probing the agent", "following the journal",
+    "killing the agent", "reading the journal's end", "finishing", "aftercare", "closing the books",
+    "leaving"
+};
+
+
+ngx_int_t
+ngx_sandbox_driver_start(ngx_sandbox_worker_t *worker, ngx_sandbox_accepted_t *accepted)
+{
+    ngx_sandbox_driver_t  *d;
+
+    d = ngx_sandbox_driver_create(worker, &accepted->run, &accepted->token);
+    if (d == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_sandbox_driver_claim(d);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_sandbox_driver_adopt(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run)
+{
+    u_char                 token_data[NGX_SANDBOX_TOKEN_LEN];
+    ngx_str_t              token;
+    ngx_sandbox_driver_t  *d;
+
+    if (ngx_exiting || ngx_terminate || ngx_sandbox_random_token(token_data) != NGX_OK) {
+        return;
+    }
+
+    if (ngx_sandbox_driver_find(worker, run)) {
+        return;
+    }
+
+    token.data = token_data;
+    token.len = NGX_SANDBOX_TOKEN_LEN;
+
+    d = ngx_sandbox_driver_create(worker, run, &token);
+    if (d == NULL) {
+        return;
+    }
+
+    d->reclaim = 1;
+
+    ngx_sandbox_driver_claim(d);
+}
+
+
+ngx_sandbox_driver_t *
+ngx_sandbox_driver_find(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run)
+{
+    sbx_buf_t        b;
+    ngx_str_t        member;
+    ngx_str_node_t  *node;
+
+    if (ngx_sandbox_driver_member(run, &b) != NGX_OK) {
+        return NULL;
+    }
+
+    member = ngx_sandbox_str(sbx_buf_view(&b));
+    node = ngx_str_rbtree_lookup(&worker->drivers, &member, ngx_crc32_long(member.data, member.len));
+
+    sbx_buf_free(&b);
+
+    return (ngx_sandbox_driver_t *) node;
+}
+
+
+static ngx_int_t
+ngx_sandbox_driver_member(ngx_sandbox_run_ref_t *run, sbx_buf_t *b)
+{
+    sbx_buf_init(b, &sbx_mem_default, 0);
+    sbx_redis_member(b, ngx_sandbox_sbx(run->tenant), ngx_sandbox_sbx(run->id));
+
+    if (b->rc != SBX_OK) {
+        sbx_buf_free(b);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_sandbox_driver_t *
+ngx_sandbox_driver_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, ngx_str_t *token)
+{
+    ngx_pool_t            *pool;
+    ngx_sandbox_driver_t  *d;
+
+    pool = ngx_create_pool(4096, worker->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    d = ngx_pcalloc(pool, sizeof(ngx_sandbox_driver_t));
+    if (d == NULL) {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+
+    d->pool = pool;
+    d->worker = worker;
+
+    d->log = *worker->log;
+    d->log.handler = ngx_sandbox_driver_log_error;
+    d->log.data = d;
+    d->log.action = NULL;
+    pool->log = &d->log;
+
+    if (ngx_sandbox_driver_init(d, run, token) != NGX_OK) {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+
+    d->node.node.key = ngx_crc32_long(d->node.str.data, d->node.str.len);
+    ngx_rbtree_insert(&worker->drivers, &d->node.node);
+    worker->ndrivers++;
+
+    return d;
+}
+
+
+static ngx_int_t
+ngx_sandbox_driver_init(ngx_sandbox_driver_t *d, ngx_sandbox_run_ref_t *run, ngx_str_t *token)
+{
+    sbx_buf_t  b;
+    ngx_str_t  member;
+
+    if (ngx_sandbox_driver_copy(d, &d->run.tenant, &run->tenant) != NGX_OK
+        || ngx_sandbox_driver_copy(d, &d->run.id, &run->id) != NGX_OK
+        || ngx_sandbox_driver_copy(d, &d->token, token) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ngx_sandbox_driver_member(run, &b) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    member = ngx_sandbox_str(sbx_buf_view(&b));
+
+    if (ngx_sandbox_driver_copy(d, &d->node.str, &member) != NGX_OK) {
+        sbx_buf_free(&b);
+        return NGX_ERROR;
+    }
+
+    sbx_buf_free(&b);
+
+    d->beat_event.handler = ngx_sandbox_driver_beat_handler;
+    d->retry_event.handler = ngx_sandbox_driver_retry_handler;
+    d->leave_event.handler = ngx_sandbox_driver_leave_handler;
+
+    d->beat_event.data = d;
+    d->retry_event.data = d;
+    d->leave_event.data = d;
+    d->watch_event.data = d;
+    d->post_event.data = d;
+
+    d->beat_event.log = &d->log;
+    d->retry_event.log = &d->log;
+    d->leave_event.log = &d->log;
+    d->watch_event.log = &d->log;
+    d->post_event.log = &d->log;
+
+    d->beat_event.cancelable = 1;
+    d->retry_event.cancelable = 1;
+    d->watch_event.cancelable = 1;
+
+    d->started = ngx_current_msec;
+    d->last_output = ngx_current_msec;
+    d->last_probe = ngx_current_msec;
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_sandbox_driver_log_error(ngx_log_t *log, u_char *buf, size_t len)
+{
+    u_char                *p;
+    ngx_sandbox_driver_t  *d;
+
+    d = log->data;
+
+    p = ngx_snprintf(buf, len, " while %s", ngx_sandbox_driver_states[d->state]);
+    len -= p - buf;
+    buf = p;
+
+    return ngx_snprintf(buf, len, ", run: \"%V\", thread: \"%V\"", &d->run.id, &d->thread_id);
+}
+
+
+void
+ngx_sandbox_driver_state(ngx_sandbox_driver_t *d, ngx_sandbox_driver_state_e state)
+{
+    ngx_log_debug2(NGX_LOG_DEBUG_CORE, &d->log, 0, "sandbox driver: %s -> %s",
+                   ngx_sandbox_driver_states[d->state], ngx_sandbox_driver_states[state]);
+
+    d->state = state;
+    d->retry_delay = 0;
+    d->tries = 0;
+}
+
+
+ngx_int_t
+ngx_sandbox_driver_copy(ngx_sandbox_driver_t *d, ngx_str_t *to, ngx_str_t *from)
+{
+    to->data = ngx_pnalloc(d->pool, from->len + 1);
+    if (to->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(to->data, from->data, from->len);
+    to->data[from->len] = '\0';
+    to->len = from->len;
+
+    return NGX_OK;
+}
+
+
+/* an accepted run is claimed already; both ways give the record */
+
+static void
+ngx_sandbox_driver_claim(ngx_sandbox_driver_t *d)
+{
+    d->call = d->reclaim
+              ? ngx_sandbox_store_claim(d->worker, &d->run, &d->token, ngx_sandbox_driver_claimed, d)
+              : ngx_sandbox_store_get_run(d->worker, &d->run, ngx_sandbox_driver_claimed, d);
+
+    if (d->call == NULL) {
+        ngx_sandbox_driver_retry(d, ngx_sandbox_driver_claim);
+    }
+}
+
+
+static void
+ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    sbx_run_status_e  status;
+
+    d->call = NULL;
+
+    switch (result->code) {
+
+    case NGX_SANDBOX_STORE_OK:
+        break;
+
+    case NGX_SANDBOX_STORE_UNAVAILABLE:
+        if (d->reclaim) {
+            /* not ours yet: the next look at the overdue runs tries again */
+            ngx_sandbox_driver_free(d);
+            return;
+        }
+
+        ngx_sandbox_driver_retry(d, ngx_sandbox_driver_claim);
+        return;
+
+    case NGX_SANDBOX_STORE_LOST:
+    case NGX_SANDBOX_STORE_TERMINAL:
+        (void) ngx_sandbox_store_forget(d->worker, &d->run, NULL, NULL);
+        ngx_sandbox_driver_free(d);
+        return;
+
+    default: /* HELD */
+        ngx_sandbox_driver_free(d);
+        return;
+    }
+
+    if (ngx_sandbox_driver_record(d, result) != NGX_OK) {
+        ngx_sandbox_driver_leave(d);
+        return;
+    }
+
+    if (d->reclaim) {
+        ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "run taken over, epoch %uL, %uL chunks stored", result->epoch,
+                      d->n);
+    }
+
+    status = sbx_run_status(sbx_fields_get(&result->record, "status"));
+
+    ngx_sandbox_driver_begin(d, status);
+}
+
+
+static ngx_int_t
+ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *result)
+{
+    uint64_t       started;
+    ngx_str_t      definition, chain, v;
+    sbx_fields_t  *f;
+
+    f = &result->record;
+
+    definition = ngx_sandbox_str(sbx_fields_get(f, "definition"));
+
+    d->definition = ngx_sandbox_find_definition(d->worker->conf, &definition);
+    if (d->definition == NULL) {
+        ngx_log_error(NGX_LOG_WARN, &d->log, 0, "run belongs to sandbox \"%V\", which is not configured here",
+                      &definition);
+        return NGX_ERROR;
+    }
+
+    d->n = sbx_fields_u64(f, "n", 0);
+    d->journal_pos = sbx_fields_u64(f, "journalPos", 0);
+    d->revision = sbx_fields_u64(f, "p.revision", 0);
+    d->line_max = sbx_fields_u64(f, "p.lineMax", d->definition->line_max);
+    d->structured = (sbx_fields_get(f, "p.structured").data != NULL);
+    d->cancel = (sbx_fields_get(f, "cancelRequested").data != NULL);
+
+    chain = ngx_sandbox_str(sbx_fields_get(f, "chain"));
+    if (chain.len != SBX_CHAIN_LEN) {
+        ngx_log_error(NGX_LOG_ALERT, &d->log, 0, "run record has no chain");
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(d->chain, chain.data, SBX_CHAIN_LEN);
+
+#define ngx_sandbox_driver_field(to, name)                                    \
+    v = ngx_sandbox_str(sbx_fields_get(f, name));                             \
+    if (v.data && ngx_sandbox_driver_copy(d, &to, &v) != NGX_OK) {            \
+        return NGX_ERROR;                                                     \
+    }
+
+    ngx_sandbox_driver_field(d->thread_id, "threadId");
+    ngx_sandbox_driver_field(d->sandbox_key, "sandboxKey");
+    ngx_sandbox_driver_field(d->sandbox_id, "launchedIn");
+    ngx_sandbox_driver_field(d->model, "p.model");
+    ngx_sandbox_driver_field(d->parent_run_id, "p.parentRunId");
+
+#undef ngx_sandbox_driver_field
+
+    d->launched = (d->sandbox_id.len != 0);
+
+    started = sbx_fields_u64(f, "startedAt", 0);
+
+    if (result->now > started && started) {
+        d->started = ngx_current_msec - (ngx_msec_t) (result->now - started);
+    }
+
+    if (d->mask == NULL) {
+        d->mask = ngx_sandbox_mask_create(d->pool, d->definition);
+    }
+
+    return d->mask ? NGX_OK : NGX_ERROR;
+}
+
+
+static void
+ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status)
+{
+    if (d->sub == NULL && ngx_sandbox_driver_subscribe(d) != NGX_OK) {
+        ngx_sandbox_driver_leave(d);
+        return;
+    }
+
+    if (!d->beat_event.timer_set) {
+        ngx_add_timer(&d->beat_event, d->worker->conf->claim_ttl / 3);
+    }
+
+    if (ngx_sandbox_driver_left(d)) {
+        return;
+    }
+
+    d->destroy = (d->cancel && d->definition->on_cancel == NGX_SANDBOX_CANCEL_DESTROY)
+                 || d->definition->reuse == NGX_SANDBOX_REUSE_NONE;
+
+    if (sbx_run_status_terminal(status)) {
+        ngx_sandbox_driver_aftercare(d);
+        return;
+    }
+
+    if (d->cancel) {
+        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        return;
+    }
+
+    if (d->launched) {
+        ngx_sandbox_driver_probe(d);
+        return;
+    }
+
+    ngx_sandbox_driver_lease(d, ngx_sandbox_driver_ensure);
+}
+
+
+static ngx_int_t
+ngx_sandbox_driver_subscribe(ngx_sandbox_driver_t *d)
+{
+    sbx_buf_t  b;
+    ngx_str_t  channel;
+
+    sbx_buf_init(&b, &sbx_mem_default, 0);
+    sbx_redis_run_channel(&b, ngx_sandbox_sbx(d->worker->conf->prefix), ngx_sandbox_sbx(d->run.tenant),
+                          ngx_sandbox_sbx(d->run.id));
+
+    if (b.rc == SBX_OK) {
+        channel = ngx_sandbox_str(sbx_buf_view(&b));
+        d->sub = ngx_sandbox_redis_subscribe(d->worker->redis, &channel, ngx_sandbox_driver_message, d);
+    }
+
+    sbx_buf_free(&b);
+
+    return d->sub ? NGX_OK : NGX_ERROR;
+}
+
+
+/* a message only wakes; the heartbeat's answer is the truth */
+
+static void
+ngx_sandbox_driver_message(void *data, ngx_str_t *message)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    if (message == NULL
+        || (message->len == sizeof("cancel") - 1 && ngx_strncmp(message->data, "cancel", message->len) == 0))
+    {
+        ngx_sandbox_driver_beat(d);
+    }
+}
+
+
+static void
+ngx_sandbox_driver_beat_handler(ngx_event_t *ev)
+{
+    ngx_sandbox_driver_t  *d = ev->data;
+
+    ngx_add_timer(ev, d->worker->conf->claim_ttl / 3);
+
+    ngx_sandbox_driver_beat(d);
+}
+
+
+static void
+ngx_sandbox_driver_beat(ngx_sandbox_driver_t *d)
+{
+    if (d->beating || d->state == NGX_SANDBOX_DRIVER_LEAVE_E) {
+        return;
+    }
+
+    d->beating = ngx_sandbox_store_heartbeat(d->worker, &d->run, &d->token, ngx_sandbox_driver_beaten, d);
+}
+
+
+static void
+ngx_sandbox_driver_beaten(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->beating = NULL;
+
+    switch (result->code) {
+
+    case NGX_SANDBOX_STORE_OK:
+        if (result->cancel && !d->cancel) {
+            d->cancel = 1;
+            ngx_sandbox_driver_cancel(d);
+        }
+
+        return;
+
+    case NGX_SANDBOX_STORE_UNAVAILABLE:
+        /* nobody can have taken the run while Redis is away; the token decides when it is back */
+        return;
+
+    default:
+        ngx_sandbox_driver_drop(d, "the claim is somebody else's now");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d)
+{
+    if (d->finishing) {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "run is cancelled");
+
+    if (d->definition->on_cancel == NGX_SANDBOX_CANCEL_DESTROY) {
+        d->destroy = 1;
+    }
+
+    switch (d->state) {
+
+    case NGX_SANDBOX_DRIVER_LEASE_E:
+    case NGX_SANDBOX_DRIVER_PROBE_E:
+    case NGX_SANDBOX_DRIVER_FOLLOW_E:
+        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        return;
+
+    default:
+        /* what is under way is short, and its end looks at d->cancel; from killing on the end is decided */
+        return;
+    }
+}

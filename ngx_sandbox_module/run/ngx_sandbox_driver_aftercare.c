@@ -1,0 +1,163 @@
+/* After the finish: the sandbox that must go, and the last script. */
+
+#include "ngx_sandbox_driver_machine.h"
+
+
+#define NGX_SANDBOX_DESTROY_TRIES  10
+
+
+static void ngx_sandbox_driver_destroyed(void *data, ngx_sandbox_provider_result_t *result);
+static void ngx_sandbox_driver_unrecord(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_unrecord_begun(void *data, ngx_sandbox_store_result_t *result);
+static void ngx_sandbox_driver_unrecorded(void *data, ngx_sandbox_store_result_t *result);
+static void ngx_sandbox_driver_close(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_closed(void *data, ngx_sandbox_store_result_t *result);
+
+
+void
+ngx_sandbox_driver_aftercare(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_provider_t  *p;
+
+    d->finishing = 1;
+
+    if (!d->destroy || d->sandbox_id.len == 0) {
+        ngx_sandbox_driver_close(d);
+        return;
+    }
+
+    if (d->lease == NULL) {
+        ngx_sandbox_driver_lease(d, ngx_sandbox_driver_aftercare);
+        return;
+    }
+
+    if (d->state != NGX_SANDBOX_DRIVER_AFTERCARE_E) {
+        ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_AFTERCARE_E);
+    }
+
+    p = d->definition->provider;
+
+    d->op = p->ops->destroy(p, &d->sandbox_id, ngx_sandbox_driver_destroyed, d);
+    if (d->op == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_destroyed(void *data, ngx_sandbox_provider_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->op = NULL;
+
+    switch (result->rc) {
+
+    case NGX_SANDBOX_PROVIDER_OK:
+    case NGX_SANDBOX_PROVIDER_GONE:
+        ngx_sandbox_driver_unrecord(d);
+        return;
+
+    case NGX_SANDBOX_PROVIDER_TRANSIENT:
+        if (++d->tries < NGX_SANDBOX_DESTROY_TRIES) {
+            ngx_sandbox_driver_retry(d, ngx_sandbox_driver_aftercare);
+            return;
+        }
+
+        /* fall through */
+
+    default:
+        ngx_log_error(NGX_LOG_ERR, &d->log, 0, "sandbox \"%V\" could not be destroyed: %V", &d->sandbox_id,
+                      &result->text);
+        ngx_sandbox_driver_close(d);
+    }
+}
+
+
+/* the key is free for a new sandbox */
+
+static void
+ngx_sandbox_driver_unrecord(ngx_sandbox_driver_t *d)
+{
+    d->call = ngx_sandbox_store_instance_begin(d->worker, &d->run.tenant, &d->sandbox_key,
+                                               ngx_sandbox_driver_unrecord_begun, d);
+    if (d->call == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_unrecord_begun(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    ngx_str_t  id;
+
+    d->call = NULL;
+
+    if (ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_unrecord)) {
+        return;
+    }
+
+    id = ngx_sandbox_str(sbx_fields_get(&result->record, "providerSandboxId"));
+
+    if (id.len != d->sandbox_id.len || ngx_strncmp(id.data, d->sandbox_id.data, id.len) != 0) {
+        /* the record names another sandbox by now, or none */
+        ngx_sandbox_driver_close(d);
+        return;
+    }
+
+    d->call = ngx_sandbox_store_instance_delete(d->worker, &d->run.tenant, &d->sandbox_key, result->epoch,
+                                                ngx_sandbox_driver_unrecorded, d);
+    if (d->call == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_unrecorded(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->call = NULL;
+
+    if (result->code == NGX_SANDBOX_STORE_UNAVAILABLE) {
+        ngx_sandbox_driver_retry(d, ngx_sandbox_driver_unrecord);
+        return;
+    }
+
+    /* fenced: somebody else's ensure decides about the key now */
+
+    ngx_sandbox_driver_close(d);
+}
+
+
+static void
+ngx_sandbox_driver_close(ngx_sandbox_driver_t *d)
+{
+    if (d->state != NGX_SANDBOX_DRIVER_DONE_E) {
+        ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_DONE_E);
+    }
+
+    d->call = ngx_sandbox_store_done(d->worker, &d->run, &d->thread_id, &d->token, ngx_sandbox_driver_closed, d);
+    if (d->call == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_closed(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->call = NULL;
+
+    if (ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_close)) {
+        return;
+    }
+
+    ngx_sandbox_driver_free(d);
+}

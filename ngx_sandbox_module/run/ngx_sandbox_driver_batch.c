@@ -1,0 +1,215 @@
+/*
+ * Chunks on their way to the log: one batch in flight, the next one forming.
+ * A batch ends at a line end, because only whole feeds are flushed.
+ */
+
+#include "ngx_http_sandbox_viewer.h"
+#include "ngx_sandbox_driver_machine.h"
+
+
+#define NGX_SANDBOX_BATCH_BYTES  (512 * 1024)      /* more makes the journal wait */
+
+
+static void ngx_sandbox_driver_send(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_appended(void *data, ngx_sandbox_store_result_t *result);
+static ngx_sandbox_batch_t *ngx_sandbox_driver_batch(ngx_sandbox_driver_t *d);
+
+
+sbx_rc_e
+ngx_sandbox_driver_chunk(void *data, const sbx_transcript_chunk_t *chunk)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    ngx_str_t  json;
+
+    json = ngx_sandbox_str(chunk->json);
+
+    return ngx_sandbox_driver_entry(d, chunk->n, &json) == NGX_OK ? SBX_OK : SBX_NOMEM;
+}
+
+
+ngx_int_t
+ngx_sandbox_driver_entry(ngx_sandbox_driver_t *d, uint64_t n, ngx_str_t *json)
+{
+    ngx_str_t                   masked;
+    ngx_sandbox_batch_t        *batch;
+    ngx_sandbox_store_entry_t  *entry;
+
+    batch = ngx_sandbox_driver_batch(d);
+    if (batch == NULL) {
+        return NGX_ERROR;
+    }
+
+    entry = ngx_array_push(&batch->entries);
+    if (entry == NULL) {
+        return NGX_ERROR;
+    }
+
+    masked = ngx_sandbox_mask(d->mask, batch->pool, *json);
+
+    if (masked.data == json->data) {
+        masked.data = ngx_pstrdup(batch->pool, json);
+    }
+
+    if (masked.data == NULL) {
+        batch->entries.nelts--;
+        return NGX_ERROR;
+    }
+
+    entry->n = n;
+    entry->k = 0;
+    entry->json = masked;
+
+    batch->bytes += masked.len;
+
+    return NGX_OK;
+}
+
+
+static ngx_sandbox_batch_t *
+ngx_sandbox_driver_batch(ngx_sandbox_driver_t *d)
+{
+    ngx_pool_t           *pool;
+    ngx_sandbox_batch_t  *batch;
+
+    if (d->forming) {
+        return d->forming;
+    }
+
+    pool = ngx_create_pool(4096, &d->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    batch = ngx_pcalloc(pool, sizeof(ngx_sandbox_batch_t));
+
+    if (batch == NULL || ngx_array_init(&batch->entries, pool, 16, sizeof(ngx_sandbox_store_entry_t)) != NGX_OK) {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+
+    batch->pool = pool;
+    d->forming = batch;
+
+    return batch;
+}
+
+
+void
+ngx_sandbox_driver_batch_free(ngx_sandbox_batch_t *batch)
+{
+    if (batch) {
+        ngx_destroy_pool(batch->pool);
+    }
+}
+
+
+void
+ngx_sandbox_driver_flush(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_batch_t  *batch;
+
+    batch = d->forming;
+
+    if (batch == NULL || d->in_flight) {
+        return;
+    }
+
+    if (sbx_transcript_chain(d->transcript, (char *) batch->chain) != SBX_OK) {
+        return;
+    }
+
+    batch->journal_pos = sbx_transcript_position(d->transcript);
+
+    d->in_flight = batch;
+    d->forming = NULL;
+
+    ngx_sandbox_driver_send(d);
+}
+
+
+static void
+ngx_sandbox_driver_send(ngx_sandbox_driver_t *d)
+{
+    ngx_str_t             chain, new_chain;
+    ngx_sandbox_batch_t  *batch;
+
+    batch = d->in_flight;
+
+    chain.data = d->chain;
+    chain.len = SBX_CHAIN_LEN;
+
+    new_chain.data = batch->chain;
+    new_chain.len = SBX_CHAIN_LEN;
+
+    d->appending = ngx_sandbox_store_append(d->worker, &d->run, &d->token, &chain, &new_chain, batch->journal_pos,
+                                            batch->entries.elts, batch->entries.nelts,
+                                            ngx_sandbox_driver_appended, d);
+    if (d->appending == NULL) {
+        ngx_sandbox_driver_retry(d, ngx_sandbox_driver_send);
+    }
+}
+
+
+static void
+ngx_sandbox_driver_appended(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    ngx_sandbox_batch_t        *batch;
+    ngx_sandbox_store_entry_t  *entry;
+
+    d->appending = NULL;
+
+    if (ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_send)) {
+        return;
+    }
+
+    batch = d->in_flight;
+    d->in_flight = NULL;
+    d->retry_delay = 0;
+
+    entry = batch->entries.elts;
+
+    d->n = entry[batch->entries.nelts - 1].n;
+    d->journal_pos = batch->journal_pos;
+    ngx_memcpy(d->chain, batch->chain, SBX_CHAIN_LEN);
+
+    ngx_sandbox_driver_batch_free(batch);
+
+    ngx_sandbox_feed_wake(d->worker, &d->run);
+
+    if (ngx_sandbox_driver_left(d)) {
+        return;
+    }
+
+    if (d->state == NGX_SANDBOX_DRIVER_FINISH_E) {
+        ngx_sandbox_driver_finish_send(d);
+        return;
+    }
+
+    ngx_sandbox_driver_flush(d);
+
+    if (d->paused && (d->forming == NULL || d->forming->bytes < NGX_SANDBOX_BATCH_BYTES)) {
+        d->paused = 0;
+
+        if (d->tail) {
+            ngx_sandbox_tail_resume(d->tail);
+        }
+    }
+}
+
+
+/* after a feed: send what can be sent; true when the journal must wait */
+
+ngx_uint_t
+ngx_sandbox_driver_full(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_driver_flush(d);
+
+    if (d->forming && d->forming->bytes >= NGX_SANDBOX_BATCH_BYTES) {
+        d->paused = 1;
+    }
+
+    return d->paused;
+}

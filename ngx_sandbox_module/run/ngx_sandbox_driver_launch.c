@@ -1,0 +1,527 @@
+/* lease -> ensure -> input -> mark -> launch; and what became of an agent that was launched before. */
+
+#include "ngx_sandbox_driver_machine.h"
+#include "sbx_command.h"
+#include "sbx_prompt.h"
+
+
+static void ngx_sandbox_driver_lease_event(void *data, ngx_sandbox_lease_event_e event);
+static void ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result);
+static void ngx_sandbox_driver_say_ready(ngx_sandbox_driver_t *d, ngx_sandbox_ensure_e outcome);
+static void ngx_sandbox_driver_input(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_input_read(void *data, ngx_sandbox_store_result_t *result);
+static void ngx_sandbox_driver_session(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_session_read(void *data, ngx_sandbox_store_result_t *result);
+static void ngx_sandbox_driver_mark(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_marked(void *data, ngx_sandbox_store_result_t *result);
+static void ngx_sandbox_driver_launch(ngx_sandbox_driver_t *d);
+static ngx_sandbox_provider_op_t *ngx_sandbox_driver_launch_op(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_launch_done(void *data, ngx_sandbox_provider_result_t *result);
+static void ngx_sandbox_driver_launched_mark(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_launched_marked(void *data, ngx_sandbox_store_result_t *result);
+static void ngx_sandbox_driver_probed(void *data, ngx_sandbox_provider_result_t *result);
+
+
+void
+ngx_sandbox_driver_lease(ngx_sandbox_driver_t *d, ngx_sandbox_driver_step_pt then)
+{
+    u_char     buf[sizeof("sandbox:") - 1 + SBX_SANDBOX_KEY_LEN];
+    ngx_str_t  name;
+
+    if (d->lease) {
+        then(d);
+        return;
+    }
+
+    if (d->sandbox_key.len > SBX_SANDBOX_KEY_LEN) {
+        ngx_sandbox_driver_drop(d, "the record's sandbox key is damaged");
+        return;
+    }
+
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_LEASE_E);
+
+    name.data = buf;
+    name.len = ngx_sprintf(buf, "sandbox:%V", &d->sandbox_key) - buf;
+
+    d->lease_step = then;
+
+    d->lease = ngx_sandbox_lease_acquire(d->worker, &name, d->worker->conf->lease_ttl, 0,
+                                         ngx_sandbox_driver_lease_event, d);
+    if (d->lease == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_lease_event(void *data, ngx_sandbox_lease_event_e event)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    if (event == NGX_SANDBOX_LEASE_ACQUIRED) {
+        d->lease_step(d);
+        return;
+    }
+
+    /* politeness lost; what it guards is fenced by the instance's epoch and the claim */
+
+    d->lease = NULL;
+
+    ngx_log_error(NGX_LOG_WARN, &d->log, 0, "lease of sandbox %V was lost", &d->sandbox_key);
+}
+
+
+void
+ngx_sandbox_driver_ensure(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_ensure_conf_t  conf;
+
+    if (ngx_sandbox_driver_left(d)) {
+        return;
+    }
+
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_ENSURE_E);
+
+    conf.definition = d->definition;
+    conf.tenant = d->run.tenant;
+    conf.key = d->sandbox_key;
+    conf.thread_id = d->thread_id;
+    conf.run_id = d->run.id;
+
+    d->ensure = ngx_sandbox_ensure(d->worker, &conf, &d->log, ngx_sandbox_driver_ensured, d);
+    if (d->ensure == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->ensure = NULL;
+
+    if (result->outcome == NGX_SANDBOX_ENSURE_FAILED) {
+
+        if (result->rc == NGX_SANDBOX_PROVIDER_TRANSIENT && d->tries < 3 && !d->cancel) {
+            d->tries++;
+            ngx_log_error(NGX_LOG_WARN, &d->log, 0, "sandbox could not be ensured, trying again: %V", &result->text);
+            ngx_sandbox_driver_retry(d, ngx_sandbox_driver_ensure);
+            return;
+        }
+
+        ngx_sandbox_driver_fail(d, d->cancel ? "cancelled" : result->code, d->cancel ? NULL : &result->text);
+        return;
+    }
+
+    if (ngx_sandbox_driver_copy(d, &d->sandbox_id, &result->sandbox_id) != NGX_OK) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, &d->log, 0, "sandbox \"%V\" is %s", &d->sandbox_id,
+                  result->outcome == NGX_SANDBOX_ENSURE_RESUMED ? "resumed" : "created");
+
+    if (d->cancel) {
+        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        return;
+    }
+
+    if (ngx_sandbox_driver_left(d)) {
+        return;
+    }
+
+    ngx_sandbox_driver_say_ready(d, result->outcome);
+    ngx_sandbox_driver_input(d);
+}
+
+
+/* out of band, and nothing waits for it: viewers learn the sandbox's key */
+
+static void
+ngx_sandbox_driver_say_ready(ngx_sandbox_driver_t *d, ngx_sandbox_ensure_e outcome)
+{
+    u_char       buf[256];
+    ngx_str_t    json;
+    ngx_time_t  *tp;
+
+    tp = ngx_timeofday();
+
+    json.data = buf;
+    json.len = ngx_snprintf(buf, sizeof(buf),
+                            "{\"type\":\"CUSTOM\",\"timestamp\":%uL,\"name\":\"sandbox.status\",\"value\":"
+                            "{\"state\":\"ready\",\"outcome\":\"%s\",\"sandboxKey\":\"%V\"}}",
+                            (uint64_t) tp->sec * 1000 + tp->msec,
+                            outcome == NGX_SANDBOX_ENSURE_RESUMED ? "resumed" : "created", &d->sandbox_key) - buf;
+
+    (void) ngx_sandbox_store_append_aside(d->worker, &d->run, &d->token, &json, NULL, NULL);
+}
+
+
+static void
+ngx_sandbox_driver_input(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_INPUT_E);
+
+    d->call = ngx_sandbox_store_get_input(d->worker, &d->run, ngx_sandbox_driver_input_read, d);
+    if (d->call == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_input_read(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    ngx_str_t  text = ngx_string("what the agent should be told is gone from the state store");
+
+    d->call = NULL;
+
+    if (result->code == NGX_SANDBOX_STORE_LOST) {
+        ngx_sandbox_driver_fail(d, "internal", &text);
+        return;
+    }
+
+    if (ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_input)) {
+        return;
+    }
+
+    if (ngx_sandbox_driver_copy(d, &d->input, &result->text) != NGX_OK) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+        return;
+    }
+
+    ngx_sandbox_driver_session(d);
+}
+
+
+static void
+ngx_sandbox_driver_session(ngx_sandbox_driver_t *d)
+{
+    d->call = ngx_sandbox_store_get_session(d->worker, &d->run.tenant, &d->thread_id,
+                                            ngx_sandbox_driver_session_read, d);
+    if (d->call == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+/* <sandbox id> LF <session>: a session lives in its sandbox, in another one the agent would not know it */
+
+static void
+ngx_sandbox_driver_session_read(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    u_char     *p;
+    ngx_str_t   session;
+
+    d->call = NULL;
+
+    if (result->code != NGX_SANDBOX_STORE_LOST
+        && ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_session))
+    {
+        return;
+    }
+
+    ngx_str_null(&d->session);
+
+    if (result->code == NGX_SANDBOX_STORE_OK && result->text.len > d->sandbox_id.len + 1
+        && ngx_strncmp(result->text.data, d->sandbox_id.data, d->sandbox_id.len) == 0)
+    {
+        p = result->text.data + d->sandbox_id.len;
+
+        if (*p == LF) {
+            session.data = p + 1;
+            session.len = result->text.data + result->text.len - session.data;
+
+            if (ngx_sandbox_driver_copy(d, &d->session, &session) != NGX_OK) {
+                ngx_sandbox_driver_drop(d, "out of memory");
+                return;
+            }
+        }
+    }
+
+    ngx_sandbox_driver_mark(d);
+}
+
+
+/* before launching: whoever takes over knows where to look, and nobody launches anywhere else */
+
+static void
+ngx_sandbox_driver_mark(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_store_field_t  fields[2];
+
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_MARK_E);
+
+    ngx_str_set(&fields[0].field, "launchedIn");
+    fields[0].value = d->sandbox_id;
+
+    ngx_str_set(&fields[1].field, "phase");
+    ngx_str_set(&fields[1].value, "launching");
+
+    d->call = ngx_sandbox_store_update(d->worker, &d->run, &d->token, fields, 2, ngx_sandbox_driver_marked, d);
+    if (d->call == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_marked(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->call = NULL;
+
+    if (ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_mark)) {
+        return;
+    }
+
+    if (d->cancel) {
+        /* nothing was launched yet, and nothing will be */
+        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        return;
+    }
+
+    d->launched = 1;
+
+    ngx_sandbox_driver_launch(d);
+}
+
+
+static void
+ngx_sandbox_driver_launch(ngx_sandbox_driver_t *d)
+{
+    ngx_str_t  text = ngx_string("what the agent should be told cannot be read");
+
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_LAUNCH_E);
+
+    d->op = ngx_sandbox_driver_launch_op(d);
+    if (d->op == NULL) {
+        ngx_sandbox_driver_fail(d, "internal", &text);
+    }
+}
+
+
+static ngx_sandbox_provider_op_t *
+ngx_sandbox_driver_launch_op(ngx_sandbox_driver_t *d)
+{
+    ngx_str_t                  *arg;
+    sbx_buf_t                   prompt, command;
+    sbx_str_t                   resume, args[32];
+    ngx_uint_t                  i;
+    sbx_json_t                 *input;
+    sbx_arena_t                *arena;
+    sbx_command_t               c;
+    ngx_sandbox_command_t       launch;
+    ngx_sandbox_provider_t     *p;
+    ngx_sandbox_provider_op_t  *op;
+
+    op = NULL;
+
+    sbx_buf_init(&prompt, &sbx_mem_default, 0);
+    sbx_buf_init(&command, &sbx_mem_default, 0);
+
+    arena = sbx_arena_create(&sbx_mem_default, 4096);
+
+    if (arena == NULL
+        || sbx_json_parse(arena, ngx_sandbox_sbx(d->input), NULL, &input, NULL) != SBX_OK
+        || sbx_prompt(&prompt, SBX_PROMPT_CLAUDE_CODE, sbx_json_get(input, "messages"),
+                      ngx_sandbox_sbx(d->session), &resume)
+           != SBX_OK)
+    {
+        goto done;
+    }
+
+    ngx_memzero(&c, sizeof(sbx_command_t));
+
+    c.program = ngx_sandbox_sbx(d->definition->agent_command);
+    c.model = ngx_sandbox_sbx(d->model);
+    c.max_turns = d->definition->max_turns;
+    c.resume = resume;
+    c.args = args;
+
+    arg = d->definition->harness_args->elts;
+
+    for (i = 0; i < d->definition->harness_args->nelts && i < 32; i++) {
+        args[i] = ngx_sandbox_sbx(arg[i]);
+    }
+
+    c.nargs = i;
+
+    if (sbx_json_is(sbx_json_get(input, "outputSchema"), SBX_JSON_OBJECT)) {
+        c.output_schema = sbx_json_get(input, "outputSchema");
+    }
+
+    if (sbx_claude_code_command(&command, &c) != SBX_OK) {
+        goto done;
+    }
+
+    ngx_memzero(&launch, sizeof(ngx_sandbox_command_t));
+
+    launch.run_id = d->run.id;
+    launch.command = ngx_sandbox_str(sbx_buf_view(&command));
+    launch.env = &d->definition->env;
+    launch.input = ngx_sandbox_str(sbx_buf_view(&prompt));
+
+    p = d->definition->provider;
+
+    op = p->ops->launch(p, &d->sandbox_id, &launch, ngx_sandbox_driver_launch_done, d);
+
+done:
+
+    sbx_buf_free(&prompt);
+    sbx_buf_free(&command);
+    sbx_arena_destroy(arena);
+
+    return op;
+}
+
+
+static void
+ngx_sandbox_driver_launch_done(void *data, ngx_sandbox_provider_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->op = NULL;
+
+    if (result->rc == NGX_SANDBOX_PROVIDER_TRANSIENT) {
+
+        /* whether it was launched is not known: the guard is */
+
+        if (++d->tries < 20) {
+            ngx_log_error(NGX_LOG_WARN, &d->log, 0, "launch is uncertain, looking again: %V", &result->text);
+            ngx_sandbox_driver_retry(d, ngx_sandbox_driver_launch);
+            return;
+        }
+
+        ngx_sandbox_driver_fail(d, "provider-unavailable", &result->text);
+        return;
+    }
+
+    if (result->rc != NGX_SANDBOX_PROVIDER_OK) {
+        ngx_sandbox_driver_fail(d, result->rc == NGX_SANDBOX_PROVIDER_GONE ? "agent-vanished" : "agent-missing",
+                                &result->text);
+        return;
+    }
+
+    if (result->probe == NGX_SANDBOX_PROBE_GONE) {
+        d->gone = 1;
+    }
+
+    d->input.len = 0;
+
+    ngx_sandbox_driver_launched_mark(d);
+}
+
+
+static void
+ngx_sandbox_driver_launched_mark(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_store_field_t  field;
+
+    ngx_str_set(&field.field, "phase");
+    ngx_str_set(&field.value, "driving");
+
+    d->call = ngx_sandbox_store_update(d->worker, &d->run, &d->token, &field, 1, ngx_sandbox_driver_launched_marked,
+                                       d);
+    if (d->call == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_launched_marked(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->call = NULL;
+
+    if (ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_launched_mark)) {
+        return;
+    }
+
+    /* the next turn's ensure may have the sandbox: only a run in it is ours */
+
+    if (d->lease) {
+        ngx_sandbox_lease_release(d->lease);
+        d->lease = NULL;
+    }
+
+    if (d->cancel) {
+        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        return;
+    }
+
+    if (ngx_sandbox_driver_left(d)) {
+        return;
+    }
+
+    (void) ngx_sandbox_driver_follow(d);
+}
+
+
+void
+ngx_sandbox_driver_probe(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_provider_t  *p;
+
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_PROBE_E);
+
+    p = d->definition->provider;
+
+    d->op = p->ops->probe(p, &d->sandbox_id, &d->run.id, ngx_sandbox_driver_probed, d);
+    if (d->op == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_probed(void *data, ngx_sandbox_provider_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->op = NULL;
+
+    switch (result->rc) {
+
+    case NGX_SANDBOX_PROVIDER_OK:
+        break;
+
+    case NGX_SANDBOX_PROVIDER_GONE:
+        /* with its journal: what is stored is all there will be */
+        d->launched = 0;
+        ngx_sandbox_driver_fail(d, "agent-vanished", &result->text);
+        return;
+
+    case NGX_SANDBOX_PROVIDER_TRANSIENT:
+        ngx_sandbox_driver_retry(d, ngx_sandbox_driver_probe);
+        return;
+
+    default:
+        ngx_sandbox_driver_fail(d, result->rc == NGX_SANDBOX_PROVIDER_ELSEWHERE ? "sandbox-elsewhere"
+                                   : "provider-unavailable", &result->text);
+        return;
+    }
+
+    if (result->probe == NGX_SANDBOX_PROBE_NEVER) {
+        /* the mark was made, the launch was not: the guard makes it safe */
+        ngx_sandbox_driver_input(d);
+        return;
+    }
+
+    d->gone = (result->probe == NGX_SANDBOX_PROBE_GONE);
+
+    if (d->gone && result->output.len) {
+        (void) ngx_sandbox_driver_copy(d, &d->stderr_tail, &result->output);
+    }
+
+    (void) ngx_sandbox_driver_follow(d);
+}

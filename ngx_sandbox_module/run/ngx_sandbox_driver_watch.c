@@ -1,0 +1,150 @@
+/* What a journal alone does not tell: time limits, an agent that stays after its result, one that vanished. */
+
+#include "ngx_sandbox_driver_machine.h"
+
+
+#define NGX_SANDBOX_WATCH_INTERVAL    500
+#define NGX_SANDBOX_PROBE_INTERVAL    5000
+
+
+static void ngx_sandbox_driver_watch_handler(ngx_event_t *ev);
+static void ngx_sandbox_driver_look(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_looked(void *data, ngx_sandbox_provider_result_t *result);
+static void ngx_sandbox_driver_looked_at_stall(ngx_sandbox_driver_t *d);
+
+
+void
+ngx_sandbox_driver_watch(ngx_sandbox_driver_t *d)
+{
+    d->watch_event.handler = ngx_sandbox_driver_watch_handler;
+
+    ngx_add_timer(&d->watch_event, NGX_SANDBOX_WATCH_INTERVAL);
+}
+
+
+static void
+ngx_sandbox_driver_watch_handler(ngx_event_t *ev)
+{
+    ngx_sandbox_driver_t  *d = ev->data;
+
+    ngx_str_t                        text;
+    ngx_msec_t                       silent;
+    ngx_sandbox_definition_t  *conf;
+
+    conf = d->definition;
+    silent = ngx_current_msec - d->last_output;
+
+    if (conf->run_timeout && ngx_current_msec - d->started >= conf->run_timeout) {
+        ngx_str_set(&text, "the run took longer than run_timeout allows");
+        ngx_sandbox_driver_fail(d, "run-timeout", &text);
+        return;
+    }
+
+    if (conf->silence_timeout && silent >= conf->silence_timeout) {
+        ngx_str_set(&text, "the agent printed nothing for as long as silence_timeout allows");
+        ngx_sandbox_driver_fail(d, "agent-stalled", &text);
+        return;
+    }
+
+    if (silent >= conf->result_grace && !d->paused
+        && sbx_translator_has_result(sbx_transcript_translator(d->transcript)))
+    {
+        ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "agent stays after its result, it is ended");
+        ngx_sandbox_driver_kill(d);
+        return;
+    }
+
+    ngx_add_timer(ev, NGX_SANDBOX_WATCH_INTERVAL);
+
+    if (silent >= NGX_SANDBOX_PROBE_INTERVAL && ngx_current_msec - d->last_probe >= NGX_SANDBOX_PROBE_INTERVAL) {
+        ngx_sandbox_driver_look(d);
+    }
+}
+
+
+/* the sentinel was read: the end, as soon as the launcher has let go of its lock */
+
+void
+ngx_sandbox_driver_confirm(ngx_sandbox_driver_t *d)
+{
+    if (d->state == NGX_SANDBOX_DRIVER_FOLLOW_E) {
+        ngx_sandbox_driver_look(d);
+    }
+}
+
+
+static void
+ngx_sandbox_driver_look(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_provider_t  *p;
+
+    if (d->op) {
+        return;
+    }
+
+    d->last_probe = ngx_current_msec;
+
+    p = d->definition->provider;
+
+    d->op = p->ops->probe(p, &d->sandbox_id, &d->run.id, ngx_sandbox_driver_looked, d);
+}
+
+
+static void
+ngx_sandbox_driver_looked(void *data, ngx_sandbox_provider_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->op = NULL;
+
+    if (result->rc == NGX_SANDBOX_PROVIDER_GONE) {
+        d->launched = 0;
+        ngx_sandbox_driver_fail(d, "agent-vanished", &result->text);
+        return;
+    }
+
+    if (result->rc != NGX_SANDBOX_PROVIDER_OK) {
+        /* not the provider's word that anything is over */
+        return;
+    }
+
+    if (result->probe == NGX_SANDBOX_PROBE_ALIVE) {
+
+        if (sbx_transcript_exited(d->transcript, NULL)) {
+            /* leftovers of the agent are being ended */
+            ngx_sandbox_driver_retry(d, ngx_sandbox_driver_confirm);
+            return;
+        }
+
+        return;
+    }
+
+    if (result->output.len) {
+        (void) ngx_sandbox_driver_copy(d, &d->stderr_tail, &result->output);
+    }
+
+    if (result->probe == NGX_SANDBOX_PROBE_EXITED && sbx_transcript_exited(d->transcript, NULL)) {
+        ngx_sandbox_driver_finish(d);
+        return;
+    }
+
+    if (result->probe == NGX_SANDBOX_PROBE_NEVER) {
+        ngx_sandbox_driver_looked_at_stall(d);
+        return;
+    }
+
+    d->gone = (result->probe == NGX_SANDBOX_PROBE_GONE);
+
+    ngx_sandbox_driver_drain(d);
+}
+
+
+/* a guard that was there is not any more: somebody removed the run's files */
+
+static void
+ngx_sandbox_driver_looked_at_stall(ngx_sandbox_driver_t *d)
+{
+    ngx_str_t  text = ngx_string("the run's files are gone from its sandbox");
+
+    ngx_sandbox_driver_fail(d, "journal-stalled", &text);
+}

@@ -1,0 +1,52 @@
+# A whole life on a node of a Redis Cluster, which refuses a script that touches
+# keys of two hash tags, or one that it was not told of.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use SandboxLua;
+use Test::More;
+
+start_cluster();
+
+eval { script('accept', ['{a}', '{b}', '{c}'], ('1') x 5) };
+like $@, qr/CROSSSLOT/, 'the server is one that refuses';
+
+for my $id ('run', '{', '}', '{}', 'a}b', 'x{y}z') {
+    my $k = names($id, "of $id");
+    my $slot = cmd('CLUSTER', 'KEYSLOT', $k->{rec});
+
+    is_deeply [map { cmd('CLUSTER', 'KEYSLOT', $k->{$_}) } qw(log input viewers)], [($slot) x 3], "$id: one slot";
+    is cmd('CLUSTER', 'KEYSLOT', $k->{runs}), cmd('CLUSTER', 'KEYSLOT', $k->{slot}), "$id: one of its thread";
+
+    my @run = @$k{qw(rec log input viewers)};
+    my @life = (
+        ['take_slot', [$k->{slot}], $id, ''],
+        ['index_run', [$k->{active}], $k->{member}, 1000],
+        ['thread_add', [$k->{runs}], $id, 1000],
+        ['accept', [@run[0, 1, 2]], 'A', 60_000, $k->{channel}, '{}', 'in', threadId => 't'],
+        ['claim', [$run[0]], 'A', 60_000],
+        ['update', [@run[0, 2]], 'A', phase => 'driving'],
+        ['append_chunks', [@run[0, 1]], 'A', 60_000, $k->{channel}, EMPTY_CHAIN, 'c', 1, 2, 2, 0, 0, '{"a":1}'],
+        ['append_aside', [@run[0, 1]], 'A', $k->{channel}, '{"b":1}'],
+        ['watch', [@run[0, 3]], 'v', 1000],
+        ['heartbeat', [@run[0, 3]], 'A', 60_000],
+        ['unwatch', [@run[0, 3]], 'v'],
+        ['request_cancel', [$run[0]], $k->{channel}],
+        ['read_log', [@run[0, 1]], '0-1', 10, 1000],
+        ['finish', [@run[0, 1, 2]], 'A', 60_000, $k->{channel}, 'c', 'd', 2, 3, 3, 0, 'failed', 100, 10, 0, 0, '{}'],
+        ['done', [$run[0]], 'A'],
+        ['release', [$run[0]], 'A', $k->{channel}],
+        ['free_slot', [$k->{slot}], $id],
+        ['overdue', [$k->{active}], 10],
+        ['instance_begin', ["s:{i:$id}:epoch", "s:{i:$id}:rec"], 100],
+        ['instance_upsert', ["s:{i:$id}:epoch", "s:{i:$id}:rec"], 1, a => 1],
+        ['instance_delete', ["s:{i:$id}:epoch", "s:{i:$id}:rec"], 1, 100],
+    );
+
+    is script(@$_)->[0], 'OK', "$id: $_->[0]" for @life;
+    like script('forget', [$k->{active}], $k->{member})->[0], qr/^(?:OK|HELD)\z/, "$id: forget";
+}
+
+done_testing();
