@@ -33,6 +33,7 @@ ngx_http_sandbox_find_active(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx,
     active->request = r;
     active->handler = handler;
     active->run.tenant = ctx->tenant;
+    active->thread_id = ctx->thread_id;
     active->parallel = (d->busy == NGX_SANDBOX_BUSY_ALLOW);
 
     active->call = ngx_sandbox_store_thread_runs(ngx_sandbox_worker, &ctx->tenant, &ctx->thread_id,
@@ -124,7 +125,9 @@ ngx_http_sandbox_active_record(void *data, ngx_sandbox_store_result_t *result)
         return;
     }
 
-    if (result->code != NGX_SANDBOX_STORE_OK) {
+    if (result->code != NGX_SANDBOX_STORE_OK
+        || !sbx_str_eq(sbx_fields_get(&result->record, "threadId"), ngx_sandbox_sbx(active->thread_id)))
+    {
         /* the index may name too much */
         ngx_http_sandbox_active_next(active);
         return;

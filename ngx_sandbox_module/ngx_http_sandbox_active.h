@@ -21,6 +21,7 @@ struct ngx_http_sandbox_active_s {
     ngx_http_sandbox_active_pt    handler;
     ngx_sandbox_store_call_t     *call;
     ngx_sandbox_run_ref_t         run;
+    ngx_str_t                     thread_id;
     ngx_str_t                    *ids;
     ngx_uint_t                    nids;
     ngx_uint_t                    next;

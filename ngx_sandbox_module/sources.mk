@@ -64,6 +64,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/run/ngx_sandbox_driver.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_aftercare.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_batch.c \
+	ngx_sandbox_module/run/ngx_sandbox_driver_diverged.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_finish.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_follow.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_launch.c \

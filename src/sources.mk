@@ -17,6 +17,7 @@ SBX_DEPS = \
 	src/harness/sbx_command.h \
 	src/harness/sbx_harness.h \
 	src/harness/sbx_idset.h \
+	src/harness/sbx_prose_scan.h \
 	src/harness/sbx_translator.h \
 	src/journal/sbx_journal.h \
 	src/journal/sbx_lines.h \
@@ -84,6 +85,7 @@ SBX_RECORD_SRCS = \
 SBX_HARNESS_SRCS = \
 	src/harness/sbx_assistant_json.c \
 	src/harness/sbx_claude_code.c \
+	src/harness/sbx_claude_code_abandon.c \
 	src/harness/sbx_claude_code_block.c \
 	src/harness/sbx_claude_code_command.c \
 	src/harness/sbx_claude_code_delta.c \
@@ -94,6 +96,7 @@ SBX_HARNESS_SRCS = \
 	src/harness/sbx_claude_code_structured.c \
 	src/harness/sbx_claude_code_tool.c \
 	src/harness/sbx_idset.c \
+	src/harness/sbx_prose_scan.c \
 	src/harness/sbx_translator.c \
 	src/harness/sbx_translator_chunk.c
 

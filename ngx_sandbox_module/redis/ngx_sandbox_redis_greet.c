@@ -145,7 +145,9 @@ ngx_sandbox_redis_greet_reply(redisAsyncContext *ac, void *reply, void *data)
         return;
     }
 
-    if (r->type == REDIS_REPLY_ERROR && greeting->needed) {
+    if (r->type == REDIS_REPLY_ERROR
+        && (greeting->needed || ngx_strncmp(r->str, "NOAUTH", sizeof("NOAUTH") - 1) == 0))
+    {
         ngx_sandbox_redis_greet_refused(conn, greeting, r);
         return;
     }

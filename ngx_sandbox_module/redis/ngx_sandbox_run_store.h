@@ -88,13 +88,19 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_free_slot(ngx_sandbox_worker_t *w, n
  * expiry, the thread's runs); then the accept script: record with `fields`
  * (threadId, status running, startedAt and the profile; startedAt is Redis's
  * time), claim, entry 1-0 = `started` (whose timestamp is put on by the
- * caller), input.  OK (result: epoch, now), EXISTS (record).
+ * caller), input.  OK (result: epoch, now), EXISTS (record).  Repeated with its
+ * own token after UNAVAILABLE it is OK.  A live driver whose record is LOST
+ * makes it again with its startedAt and driverEpoch among the fields.
  */
 ngx_sandbox_store_call_t *ngx_sandbox_store_accept(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_str_t *thread_id, ngx_str_t *token, ngx_sandbox_store_field_t *fields, ngx_uint_t nfields,
     ngx_str_t *started, ngx_str_t *input, ngx_sandbox_store_pt handler, void *data);
 
-/* Claims a run without a live driver (also one in aftercare).  OK (record, epoch, cancel, now), LOST, HELD, TERMINAL. */
+/*
+ * Claims a run without a live driver (also one in aftercare).  OK (record,
+ * epoch, cancel, now), LOST, HELD, TERMINAL.  Whoever holds the claim already
+ * gets OK again with the epoch that it has: to start over after FORKED or GAP.
+ */
 ngx_sandbox_store_call_t *ngx_sandbox_store_claim(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_str_t *token, ngx_sandbox_store_pt handler, void *data);
 
@@ -136,8 +142,8 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_append_aside(ngx_sandbox_worker_t *w
 /*
  * The finish: last entries (the terminal chunk is the last), terminal status,
  * finishedAt, further fields (error, usage ...), phase, closing of the log and
- * expiry of log and record, publish "closed": one script.  Repeated by its own
- * token it answers OK.  OK, LOST, FENCED, FORKED, GAP, CLOSED.
+ * expiry of log and record, publish "closed": one script.  At least one entry.
+ * Repeated as it was it answers OK.  OK (n, k), LOST, FENCED, FORKED, GAP, CLOSED (finished otherwise).
  */
 typedef struct {
     ngx_str_t                     chain;
@@ -155,7 +161,11 @@ typedef struct {
 ngx_sandbox_store_call_t *ngx_sandbox_store_finish(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_str_t *token, ngx_sandbox_store_finish_t *finish, ngx_sandbox_store_pt handler, void *data);
 
-/* Aftercare is over: phase cleared (fenced), index entries and the thread's slot removed.  OK, LOST, FENCED. */
+/*
+ * Aftercare is over: phase cleared (fenced), index entries and the thread's
+ * slot removed.  OK, LOST, FENCED; repeat it after UNAVAILABLE.  Only after
+ * the finish: otherwise it is UNAVAILABLE, for good.
+ */
 ngx_sandbox_store_call_t *ngx_sandbox_store_done(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_str_t *thread_id, ngx_str_t *token, ngx_sandbox_store_pt handler, void *data);
 
@@ -205,7 +215,7 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_overdue(ngx_sandbox_worker_t *w, ngx
     ngx_sandbox_store_pt handler, void *data);
 /*
  * Removes the index entries of a run that claim answered LOST or TERMINAL,
- * unless its claim was extended since.
+ * unless its claim was extended since.  OK, HELD.
  */
 ngx_sandbox_store_call_t *ngx_sandbox_store_forget(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_sandbox_store_pt handler, void *data);

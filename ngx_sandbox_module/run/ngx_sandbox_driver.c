@@ -24,6 +24,7 @@ static void ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d);
 static const char  *ngx_sandbox_driver_states[] = {
     "claiming", "waiting for the sandbox's lease", "ensuring the sandbox", "reading the launch input",
     "marking the launch", "launching the agent", "probing the agent", "following the journal",
+    "comparing journal and log",
     "killing the agent", "reading the journal's end", "finishing", "aftercare", "closing the books",
     "leaving"
 };
@@ -176,22 +177,26 @@ ngx_sandbox_driver_init(ngx_sandbox_driver_t *d, ngx_sandbox_run_ref_t *run, ngx
 
     d->beat_event.handler = ngx_sandbox_driver_beat_handler;
     d->retry_event.handler = ngx_sandbox_driver_retry_handler;
+    d->append_event.handler = ngx_sandbox_driver_append_handler;
     d->leave_event.handler = ngx_sandbox_driver_leave_handler;
 
     d->beat_event.data = d;
     d->retry_event.data = d;
+    d->append_event.data = d;
     d->leave_event.data = d;
     d->watch_event.data = d;
     d->post_event.data = d;
 
     d->beat_event.log = &d->log;
     d->retry_event.log = &d->log;
+    d->append_event.log = &d->log;
     d->leave_event.log = &d->log;
     d->watch_event.log = &d->log;
     d->post_event.log = &d->log;
 
     d->beat_event.cancelable = 1;
     d->retry_event.cancelable = 1;
+    d->append_event.cancelable = 1;
     d->watch_event.cancelable = 1;
 
     d->started = ngx_current_msec;

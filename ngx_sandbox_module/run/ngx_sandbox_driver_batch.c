@@ -11,6 +11,7 @@
 
 
 static void ngx_sandbox_driver_send(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_send_again(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_appended(void *data, ngx_sandbox_store_result_t *result);
 static ngx_sandbox_batch_t *ngx_sandbox_driver_batch(ngx_sandbox_driver_t *d);
 
@@ -146,8 +147,30 @@ ngx_sandbox_driver_send(ngx_sandbox_driver_t *d)
                                             batch->entries.elts, batch->entries.nelts,
                                             ngx_sandbox_driver_appended, d);
     if (d->appending == NULL) {
-        ngx_sandbox_driver_retry(d, ngx_sandbox_driver_send);
+        ngx_sandbox_driver_send_again(d);
     }
+}
+
+
+/* beside whatever the state waits for */
+
+static void
+ngx_sandbox_driver_send_again(ngx_sandbox_driver_t *d)
+{
+    if (ngx_sandbox_driver_left(d)) {
+        return;
+    }
+
+    d->append_delay = ngx_sandbox_driver_back_off(d->append_delay);
+
+    ngx_add_timer(&d->append_event, d->append_delay / 2 + ngx_random() % (d->append_delay / 2));
+}
+
+
+void
+ngx_sandbox_driver_append_handler(ngx_event_t *ev)
+{
+    ngx_sandbox_driver_send(ev->data);
 }
 
 
@@ -161,13 +184,18 @@ ngx_sandbox_driver_appended(void *data, ngx_sandbox_store_result_t *result)
 
     d->appending = NULL;
 
-    if (ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_send)) {
+    if (result->code == NGX_SANDBOX_STORE_UNAVAILABLE) {
+        ngx_sandbox_driver_send_again(d);
+        return;
+    }
+
+    if (ngx_sandbox_driver_refused(d, result->code, NULL)) {
         return;
     }
 
     batch = d->in_flight;
     d->in_flight = NULL;
-    d->retry_delay = 0;
+    d->append_delay = 0;
 
     entry = batch->entries.elts;
 
@@ -199,8 +227,6 @@ ngx_sandbox_driver_appended(void *data, ngx_sandbox_store_result_t *result)
     }
 }
 
-
-/* after a feed: send what can be sent; true when the journal must wait */
 
 ngx_uint_t
 ngx_sandbox_driver_full(ngx_sandbox_driver_t *d)

@@ -98,6 +98,11 @@ ngx_sandbox_driver_drain(ngx_sandbox_driver_t *d)
         return;
     }
 
+    if (d->op) {
+        d->op->cancel(d->op);
+        d->op = NULL;
+    }
+
     if (d->tail == NULL && ngx_sandbox_driver_follow(d) != NGX_OK) {
         return;
     }

@@ -28,16 +28,11 @@ ngx_sandbox_driver_follow(ngx_sandbox_driver_t *d)
     d->last_output = ngx_current_msec;
     d->last_probe = ngx_current_msec;
 
-    ngx_memzero(&conf, sizeof(ngx_sandbox_tail_conf_t));
+    ngx_sandbox_driver_tail_conf(d, &conf);
 
-    conf.definition = d->definition;
-    conf.sandbox_id = d->sandbox_id;
-    conf.run_id = d->run.id;
-    conf.log = &d->log;
     conf.bytes = ngx_sandbox_driver_bytes;
     conf.idle = ngx_sandbox_driver_idle;
     conf.shrunk = ngx_sandbox_driver_shrunk;
-    conf.data = d;
 
     d->tail = ngx_sandbox_tail_start(d->worker, &conf);
     if (d->tail == NULL) {
@@ -51,6 +46,19 @@ ngx_sandbox_driver_follow(ngx_sandbox_driver_t *d)
 }
 
 
+void
+ngx_sandbox_driver_tail_conf(ngx_sandbox_driver_t *d, ngx_sandbox_tail_conf_t *conf)
+{
+    ngx_memzero(conf, sizeof(ngx_sandbox_tail_conf_t));
+
+    conf->definition = d->definition;
+    conf->sandbox_id = d->sandbox_id;
+    conf->run_id = d->run.id;
+    conf->log = &d->log;
+    conf->data = d;
+}
+
+
 /* always from byte 0: what is stored is reproduced, checked and suppressed */
 
 ngx_int_t
@@ -58,16 +66,8 @@ ngx_sandbox_driver_transcript(ngx_sandbox_driver_t *d)
 {
     sbx_transcript_conf_t  conf;
 
-    ngx_memzero(&conf, sizeof(sbx_transcript_conf_t));
+    ngx_sandbox_driver_transcript_conf(d, &conf);
 
-    conf.harness = d->definition->harness;
-    conf.ctx.run_id = ngx_sandbox_sbx(d->run.id);
-    conf.ctx.thread_id = ngx_sandbox_sbx(d->thread_id);
-    conf.ctx.parent_run_id = ngx_sandbox_sbx(d->parent_run_id);
-    conf.ctx.model = ngx_sandbox_sbx(d->model);
-    conf.ctx.expect_structured_output = d->structured;
-    conf.line_max = d->line_max;
-    conf.json.max_bytes = d->line_max;
     conf.stored_n = d->n;
     conf.stored_chain.data = (char *) d->chain;
     conf.stored_chain.len = SBX_CHAIN_LEN;
@@ -82,6 +82,22 @@ ngx_sandbox_driver_transcript(ngx_sandbox_driver_t *d)
     d->transcript = sbx_transcript_create(&sbx_mem_default, &conf, ngx_sandbox_driver_chunk, d);
 
     return d->transcript ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_sandbox_driver_transcript_conf(ngx_sandbox_driver_t *d, sbx_transcript_conf_t *conf)
+{
+    ngx_memzero(conf, sizeof(sbx_transcript_conf_t));
+
+    conf->harness = d->definition->harness;
+    conf->ctx.run_id = ngx_sandbox_sbx(d->run.id);
+    conf->ctx.thread_id = ngx_sandbox_sbx(d->thread_id);
+    conf->ctx.parent_run_id = ngx_sandbox_sbx(d->parent_run_id);
+    conf->ctx.model = ngx_sandbox_sbx(d->model);
+    conf->ctx.expect_structured_output = d->structured;
+    conf->line_max = d->line_max;
+    conf->json.max_bytes = d->line_max;
 }
 
 
@@ -148,10 +164,9 @@ ngx_sandbox_driver_broken(ngx_event_t *ev)
         return;
 
     case SBX_DIVERGED:
-        d->diverged = 1;
         text.len = ngx_snprintf(buf, sizeof(buf), "the journal no longer yields the %uL chunks that are stored, "
                                 "after byte %uL", d->n, sbx_transcript_position(d->transcript)) - buf;
-        ngx_sandbox_driver_fail(d, "replay-diverged", &text);
+        ngx_sandbox_driver_compare(d, &text);
         return;
 
     default:

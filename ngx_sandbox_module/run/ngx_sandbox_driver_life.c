@@ -83,9 +83,16 @@ ngx_sandbox_driver_retry(ngx_sandbox_driver_t *d, ngx_sandbox_driver_step_pt ste
     }
 
     d->retry_step = step;
-    d->retry_delay = d->retry_delay ? ngx_min(d->retry_delay * 2, NGX_SANDBOX_RETRY_MAX) : NGX_SANDBOX_RETRY_MIN;
+    d->retry_delay = ngx_sandbox_driver_back_off(d->retry_delay);
 
     ngx_add_timer(&d->retry_event, d->retry_delay / 2 + ngx_random() % (d->retry_delay / 2));
+}
+
+
+ngx_msec_t
+ngx_sandbox_driver_back_off(ngx_msec_t delay)
+{
+    return delay ? ngx_min(delay * 2, NGX_SANDBOX_RETRY_MAX) : NGX_SANDBOX_RETRY_MIN;
 }
 
 
@@ -290,6 +297,10 @@ ngx_sandbox_driver_free(ngx_sandbox_driver_t *d)
         ngx_del_timer(&d->beat_event);
     }
 
+    if (d->append_event.timer_set) {
+        ngx_del_timer(&d->append_event);
+    }
+
     if (d->leave_event.timer_set) {
         ngx_del_timer(&d->leave_event);
     }
@@ -297,6 +308,8 @@ ngx_sandbox_driver_free(ngx_sandbox_driver_t *d)
     if (d->transcript) {
         sbx_transcript_destroy(d->transcript);
     }
+
+    ngx_sandbox_driver_compare_free(d);
 
     ngx_sandbox_driver_batch_free(d->forming);
     ngx_sandbox_driver_batch_free(d->in_flight);

@@ -22,6 +22,7 @@ typedef enum {
     NGX_SANDBOX_DRIVER_LAUNCH_E,
     NGX_SANDBOX_DRIVER_PROBE_E,         /* what became of an agent that somebody else launched */
     NGX_SANDBOX_DRIVER_FOLLOW_E,        /* the journal */
+    NGX_SANDBOX_DRIVER_COMPARE_E,       /* where a replay that diverged differs from the log */
     NGX_SANDBOX_DRIVER_KILL_E,          /* the end of the agent's process tree */
     NGX_SANDBOX_DRIVER_DRAIN_E,         /* the journal's end, the agent being dead */
     NGX_SANDBOX_DRIVER_FINISH_E,        /* the finish script, and what must come before it */
@@ -40,6 +41,8 @@ typedef struct {
     u_char                        chain[SBX_CHAIN_LEN];      /* after the batch */
 } ngx_sandbox_batch_t;
 
+
+typedef struct ngx_sandbox_comparison_s  ngx_sandbox_comparison_t;
 
 typedef void (*ngx_sandbox_driver_step_pt)(ngx_sandbox_driver_t *d);
 
@@ -78,6 +81,7 @@ struct ngx_sandbox_driver_s {
     ngx_sandbox_redis_sub_t      *sub;
 
     sbx_transcript_t             *transcript;
+    ngx_sandbox_comparison_t     *comparison;    /* of a diverged replay */
     ngx_sandbox_mask_t           *mask;
     ngx_sandbox_batch_t          *forming;
     ngx_sandbox_batch_t          *in_flight;
@@ -90,7 +94,9 @@ struct ngx_sandbox_driver_s {
 
     ngx_event_t                   beat_event;
     ngx_event_t                   watch_event;
-    ngx_event_t                   retry_event;
+    ngx_event_t                   retry_event;   /* of the state's step */
+    ngx_event_t                   append_event;  /* of the batch in flight */
+    ngx_msec_t                    append_delay;
     ngx_event_t                   post_event;    /* what a callback of the tail must not do itself */
     ngx_event_t                   leave_event;   /* not cancelable: keeps an exiting worker until the claim is given up */
 
@@ -127,6 +133,8 @@ ngx_int_t ngx_sandbox_driver_copy(ngx_sandbox_driver_t *d, ngx_str_t *to, ngx_st
 
 /* ngx_sandbox_driver_life.c */
 void ngx_sandbox_driver_retry(ngx_sandbox_driver_t *d, ngx_sandbox_driver_step_pt step);
+/* The next delay after this one (0: the first): doubled, bounded. */
+ngx_msec_t ngx_sandbox_driver_back_off(ngx_msec_t delay);
 /* The run ends with this code; kills the agent first, if there may be one.  text is copied. */
 void ngx_sandbox_driver_fail(ngx_sandbox_driver_t *d, const char *code, ngx_str_t *text);
 /* Superseded, or the record is gone: stops at once and leaves everything to others. */
@@ -151,11 +159,19 @@ ngx_int_t ngx_sandbox_driver_follow(ngx_sandbox_driver_t *d);       /* NGX_ERROR
 ngx_int_t ngx_sandbox_driver_transcript(ngx_sandbox_driver_t *d);
 void ngx_sandbox_driver_unfollow(ngx_sandbox_driver_t *d);
 
+void ngx_sandbox_driver_transcript_conf(ngx_sandbox_driver_t *d, sbx_transcript_conf_t *conf);    /* a fresh log's */
+void ngx_sandbox_driver_tail_conf(ngx_sandbox_driver_t *d, ngx_sandbox_tail_conf_t *conf);        /* without callbacks */
+
+/* ngx_sandbox_driver_diverged.c */
+void ngx_sandbox_driver_compare(ngx_sandbox_driver_t *d, ngx_str_t *text);
+void ngx_sandbox_driver_compare_free(ngx_sandbox_driver_t *d);
+
 /* ngx_sandbox_driver_batch.c */
 sbx_rc_e ngx_sandbox_driver_chunk(void *data, const sbx_transcript_chunk_t *chunk);
 ngx_int_t ngx_sandbox_driver_entry(ngx_sandbox_driver_t *d, uint64_t n, ngx_str_t *json);
 void ngx_sandbox_driver_flush(ngx_sandbox_driver_t *d);
-ngx_uint_t ngx_sandbox_driver_full(ngx_sandbox_driver_t *d);
+ngx_uint_t ngx_sandbox_driver_full(ngx_sandbox_driver_t *d);        /* after a feed: sends what can be sent; true when the journal must wait */
+void ngx_sandbox_driver_append_handler(ngx_event_t *ev);
 void ngx_sandbox_driver_batch_free(ngx_sandbox_batch_t *batch);
 
 /* ngx_sandbox_driver_watch.c */

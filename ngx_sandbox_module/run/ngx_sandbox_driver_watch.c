@@ -4,13 +4,13 @@
 
 
 #define NGX_SANDBOX_WATCH_INTERVAL    500
-#define NGX_SANDBOX_PROBE_INTERVAL    5000
+#define NGX_SANDBOX_PROBE_MIN         5000     /* of silence before the first look */
+#define NGX_SANDBOX_PROBE_MAX         30000
 
 
 static void ngx_sandbox_driver_watch_handler(ngx_event_t *ev);
 static void ngx_sandbox_driver_look(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_looked(void *data, ngx_sandbox_provider_result_t *result);
-static void ngx_sandbox_driver_looked_at_stall(ngx_sandbox_driver_t *d);
 
 
 void
@@ -27,12 +27,14 @@ ngx_sandbox_driver_watch_handler(ngx_event_t *ev)
 {
     ngx_sandbox_driver_t  *d = ev->data;
 
-    ngx_str_t                        text;
-    ngx_msec_t                       silent;
+    ngx_str_t                  text;
+    ngx_msec_t                 silent, interval;
     ngx_sandbox_definition_t  *conf;
 
     conf = d->definition;
-    silent = ngx_current_msec - d->last_output;
+
+    /* while Redis is away the journal waits: that is no silence of the agent's */
+    silent = d->paused ? 0 : ngx_current_msec - d->last_output;
 
     if (conf->run_timeout && ngx_current_msec - d->started >= conf->run_timeout) {
         ngx_str_set(&text, "the run took longer than run_timeout allows");
@@ -46,7 +48,7 @@ ngx_sandbox_driver_watch_handler(ngx_event_t *ev)
         return;
     }
 
-    if (silent >= conf->result_grace && !d->paused
+    if (silent && silent >= conf->result_grace
         && sbx_translator_has_result(sbx_transcript_translator(d->transcript)))
     {
         ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "agent stays after its result, it is ended");
@@ -56,7 +58,18 @@ ngx_sandbox_driver_watch_handler(ngx_event_t *ev)
 
     ngx_add_timer(ev, NGX_SANDBOX_WATCH_INTERVAL);
 
-    if (silent >= NGX_SANDBOX_PROBE_INTERVAL && ngx_current_msec - d->last_probe >= NGX_SANDBOX_PROBE_INTERVAL) {
+    if (silent >= conf->first_byte_timeout && ngx_current_msec - d->last_probe >= conf->first_byte_timeout
+        && ngx_sandbox_tail_position(d->tail) == 0)
+    {
+        ngx_sandbox_driver_look(d);
+        return;
+    }
+
+    /* the longer it is silent, the less often: 5 s, 5 s, 10 s, 20 s, 30 s ... */
+
+    interval = ngx_min(ngx_max(silent / 2, NGX_SANDBOX_PROBE_MIN), NGX_SANDBOX_PROBE_MAX);
+
+    if (silent >= interval && ngx_current_msec - d->last_probe >= interval) {
         ngx_sandbox_driver_look(d);
     }
 }
@@ -95,6 +108,8 @@ ngx_sandbox_driver_looked(void *data, ngx_sandbox_provider_result_t *result)
 {
     ngx_sandbox_driver_t  *d = data;
 
+    ngx_str_t  text;
+
     d->op = NULL;
 
     if (result->rc == NGX_SANDBOX_PROVIDER_GONE) {
@@ -129,22 +144,19 @@ ngx_sandbox_driver_looked(void *data, ngx_sandbox_provider_result_t *result)
     }
 
     if (result->probe == NGX_SANDBOX_PROBE_NEVER) {
-        ngx_sandbox_driver_looked_at_stall(d);
+        /* the guard was there: somebody removed the run's files */
+        ngx_str_set(&text, "the run's files are gone from its sandbox");
+        ngx_sandbox_driver_fail(d, "journal-stalled", &text);
         return;
     }
 
     d->gone = (result->probe == NGX_SANDBOX_PROBE_GONE);
 
+    if (d->gone && ngx_sandbox_tail_position(d->tail) == 0) {
+        ngx_str_set(&text, "the agent is gone and has written nothing");
+        ngx_sandbox_driver_fail(d, "journal-stalled", &text);
+        return;
+    }
+
     ngx_sandbox_driver_drain(d);
-}
-
-
-/* a guard that was there is not any more: somebody removed the run's files */
-
-static void
-ngx_sandbox_driver_looked_at_stall(ngx_sandbox_driver_t *d)
-{
-    ngx_str_t  text = ngx_string("the run's files are gone from its sandbox");
-
-    ngx_sandbox_driver_fail(d, "journal-stalled", &text);
 }

@@ -1,17 +1,14 @@
 #include "sbx_assistant_json.h"
+#include "sbx_prose_scan.h"
 #include "../base/sbx_text.h"
 
 
-/* Steps of the search in prose, for each byte of it: nested brackets are looked at once for each that is around them. */
-#define SBX_PROSE_WORK   64
-#define SBX_PROSE_DEPTH  SBX_JSON_DEPTH
-
-
-typedef struct {
-    const char  *p;
-    const char  *last;
-    uint64_t     work;          /* left */
-} sbx_scan_t;
+/*
+ * Bytes that the search in prose may look at: for each byte of it, since what
+ * is nested is looked at once for each bracket around it, and altogether.
+ */
+#define SBX_PROSE_WORK      64
+#define SBX_PROSE_WORK_MAX  (16 * 1024 * 1024)
 
 
 static sbx_rc_e sbx_try(sbx_arena_t *arena, sbx_str_t text, sbx_json_t **value);
@@ -19,15 +16,6 @@ static bool sbx_fence(sbx_str_t text, size_t from, sbx_str_t *inner, size_t *end
 static sbx_str_t sbx_last_fence(sbx_str_t text);
 static sbx_str_t sbx_whole_fence(sbx_str_t text);
 static sbx_str_t sbx_last_slice(sbx_str_t text);
-static const char *sbx_scan_brackets(sbx_scan_t *s);
-static bool sbx_scan_value(sbx_scan_t *s);
-static bool sbx_scan_key(sbx_scan_t *s);
-static bool sbx_scan_string(sbx_scan_t *s);
-static const char *sbx_scan_escape(const char *p, const char *last);
-static bool sbx_scan_number(sbx_scan_t *s);
-static bool sbx_scan_digits(sbx_scan_t *s);
-static bool sbx_scan_word(sbx_scan_t *s, const char *word);
-static void sbx_scan_space(sbx_scan_t *s);
 
 
 sbx_rc_e
@@ -159,15 +147,19 @@ sbx_whole_fence(sbx_str_t text)
 static sbx_str_t
 sbx_last_slice(sbx_str_t text)
 {
-    size_t       i;
-    sbx_scan_t   s;
-    const char  *end, *best, *start;
+    size_t             i;
+    const char        *end, *best, *start;
+    sbx_prose_scan_t   s;
 
     best = NULL;
     start = NULL;
 
     s.last = text.data + text.len;
-    s.work = (uint64_t) text.len * SBX_PROSE_WORK + 4096;
+    s.work = (uint64_t) text.len * SBX_PROSE_WORK;
+
+    if (s.work > SBX_PROSE_WORK_MAX) {
+        s.work = SBX_PROSE_WORK_MAX;
+    }
 
     for (i = text.len; i > 0; i--) {
 
@@ -176,7 +168,7 @@ sbx_last_slice(sbx_str_t text)
         }
 
         s.p = text.data + i - 1;
-        end = sbx_scan_brackets(&s);
+        end = sbx_prose_scan(&s);
 
         if (end != NULL && (best == NULL || end > best)) {
             best = end;
@@ -189,274 +181,4 @@ sbx_last_slice(sbx_str_t text)
     }
 
     return best == NULL ? sbx_null_string : (sbx_str_t) { start, (size_t) (best - start) };
-}
-
-
-/* s->p is at an opening bracket; where its value ends, NULL when it is not sound. */
-
-static const char *
-sbx_scan_brackets(sbx_scan_t *s)
-{
-    bool    fresh;
-    char    stack[SBX_PROSE_DEPTH];
-    size_t  depth;
-
-    depth = 0;
-    fresh = true;
-
-    for ( ;; ) {
-
-        if (s->p == s->last) {
-            return NULL;
-        }
-
-        /* a value is due */
-
-        if (*s->p == '{' || *s->p == '[') {
-
-            if (depth == SBX_PROSE_DEPTH) {
-                return NULL;
-            }
-
-            stack[depth++] = *s->p++;
-            fresh = true;
-
-            if (s->work == 0) {
-                return NULL;
-            }
-
-            s->work--;
-
-        } else if (!sbx_scan_value(s)) {
-            return NULL;
-
-        } else {
-            fresh = false;
-        }
-
-        /* what follows it */
-
-        for ( ;; ) {
-            sbx_scan_space(s);
-
-            if (s->p == s->last) {
-                return NULL;
-            }
-
-            if (*s->p == (stack[depth - 1] == '{' ? '}' : ']')) {
-                s->p++;
-                fresh = false;
-
-                if (--depth == 0) {
-                    return s->p;
-                }
-
-                continue;
-            }
-
-            break;
-        }
-
-        if (!fresh) {
-
-            if (*s->p != ',') {
-                return NULL;
-            }
-
-            s->p++;
-            sbx_scan_space(s);
-        }
-
-        if (stack[depth - 1] == '{' && !sbx_scan_key(s)) {
-            return NULL;
-        }
-    }
-}
-
-
-static bool
-sbx_scan_key(sbx_scan_t *s)
-{
-    if (!sbx_scan_string(s)) {
-        return false;
-    }
-
-    sbx_scan_space(s);
-
-    if (s->p == s->last || *s->p != ':') {
-        return false;
-    }
-
-    s->p++;
-    sbx_scan_space(s);
-
-    return true;
-}
-
-
-static bool
-sbx_scan_value(sbx_scan_t *s)
-{
-    switch (*s->p) {
-
-    case '"':
-        return sbx_scan_string(s);
-
-    case 't':
-        return sbx_scan_word(s, "true");
-
-    case 'f':
-        return sbx_scan_word(s, "false");
-
-    case 'n':
-        return sbx_scan_word(s, "null");
-
-    default:
-        return sbx_scan_number(s);
-    }
-}
-
-
-static bool
-sbx_scan_string(sbx_scan_t *s)
-{
-    const char  *p;
-
-    if (s->p == s->last || *s->p != '"') {
-        return false;
-    }
-
-    for (p = s->p + 1; p < s->last; p++) {
-
-        if (s->work == 0 || (unsigned char) *p < 0x20) {
-            return false;
-        }
-
-        s->work--;
-
-        if (*p == '"') {
-            s->p = p + 1;
-            return true;
-        }
-
-        if (*p == '\\') {
-            p = sbx_scan_escape(p, s->last);
-
-            if (p == NULL) {
-                return false;
-            }
-        }
-    }
-
-    return false;
-}
-
-
-/* p is at a backslash: the last byte of its escape, NULL when it is none. */
-
-static const char *
-sbx_scan_escape(const char *p, const char *last)
-{
-    int  i;
-
-    if (last - p < 2) {
-        return NULL;
-    }
-
-    p++;
-
-    if (*p != 'u') {
-        return memchr("\"\\/bfnrt", *p, 8) == NULL ? NULL : p;
-    }
-
-    if (last - p < 5) {
-        return NULL;
-    }
-
-    for (i = 1; i < 5; i++) {
-        if (!((p[i] >= '0' && p[i] <= '9') || ((p[i] | 0x20) >= 'a' && (p[i] | 0x20) <= 'f'))) {
-            return NULL;
-        }
-    }
-
-    return p + 4;
-}
-
-
-static bool
-sbx_scan_number(sbx_scan_t *s)
-{
-    if (s->p < s->last && *s->p == '-') {
-        s->p++;
-    }
-
-    if (s->p < s->last && *s->p == '0') {
-        s->p++;
-
-    } else if (!sbx_scan_digits(s)) {
-        return false;
-    }
-
-    if (s->p < s->last && *s->p == '.') {
-        s->p++;
-
-        if (!sbx_scan_digits(s)) {
-            return false;
-        }
-    }
-
-    if (s->p < s->last && (*s->p == 'e' || *s->p == 'E')) {
-        s->p++;
-
-        if (s->p < s->last && (*s->p == '+' || *s->p == '-')) {
-            s->p++;
-        }
-
-        return sbx_scan_digits(s);
-    }
-
-    return true;
-}
-
-
-static bool
-sbx_scan_digits(sbx_scan_t *s)
-{
-    const char  *start;
-
-    start = s->p;
-
-    while (s->p < s->last && *s->p >= '0' && *s->p <= '9' && s->work != 0) {
-        s->p++;
-        s->work--;
-    }
-
-    return s->p != start;
-}
-
-
-static bool
-sbx_scan_word(sbx_scan_t *s, const char *word)
-{
-    size_t  len;
-
-    len = strlen(word);
-
-    if ((size_t) (s->last - s->p) < len || memcmp(s->p, word, len) != 0) {
-        return false;
-    }
-
-    s->p += len;
-
-    return true;
-}
-
-
-static void
-sbx_scan_space(sbx_scan_t *s)
-{
-    while (s->p < s->last && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r') && s->work != 0) {
-        s->p++;
-        s->work--;
-    }
 }

@@ -17,7 +17,7 @@
 #define SBX_CC_IDS_MAX      4096
 #define SBX_CC_BLOCKS_MAX   4096
 /* Texts and arguments that may hold structured output, bytes; a longer one is not looked at. */
-#define SBX_CC_HARVEST_MAX  (16 * 1024 * 1024)
+#define SBX_CC_HARVEST_MAX  (4 * 1024 * 1024)
 
 #define SBX_CC_STRUCTURED_TOOL  "StructuredOutput"
 
@@ -64,7 +64,11 @@ extern const sbx_harness_t  sbx_harness_claude_code;
 
 /* sbx_claude_code_stream.c */
 sbx_rc_e sbx_cc_stream_event(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *line);
+sbx_rc_e sbx_cc_block_close(sbx_translator_t *t, sbx_arena_t *scratch, sbx_cc_block_t *block);
 sbx_rc_e sbx_cc_close_blocks(sbx_translator_t *t, sbx_arena_t *scratch);
+
+/* sbx_claude_code_abandon.c: the member abandoned_blocks of a line */
+sbx_rc_e sbx_cc_abandon(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *abandoned);
 
 /* sbx_claude_code_block.c: blocks and the chunks of texts and thoughts */
 sbx_cc_block_t *sbx_cc_block_add(sbx_cc_t *cc, const sbx_mem_t *mem);

@@ -137,7 +137,7 @@ sbx_peek_line(sbx_peek_t *k)
 
             k->p += 4;
 
-        } else if (sbx_str_is(key, "abandoned_blocks") || !sbx_peek_skip(k)) {
+        } else if (!sbx_peek_skip(k)) {
             return false;
         }
 
@@ -327,6 +327,8 @@ sbx_peek_equal(sbx_peek_t *k, sbx_str_t expected)
            && memcmp(s.data + 1, expected.data, expected.len) == 0;
 }
 
+
+/* Members without a meaning here.  What has one, abandoned_blocks, is an object, and declined. */
 
 static bool
 sbx_peek_skip(sbx_peek_t *k)

@@ -5,6 +5,7 @@
 
 static sbx_rc_e sbx_prompt_history(sbx_buf_t *out, const sbx_json_t *messages, bool *any);
 static sbx_rc_e sbx_prompt_text(sbx_buf_t *out, const sbx_json_t *message, bool *any);
+static sbx_rc_e sbx_prompt_content(sbx_buf_t *out, const sbx_json_t *content);
 static sbx_rc_e sbx_prompt_parts(sbx_buf_t *out, const sbx_json_t *parts);
 
 
@@ -145,30 +146,10 @@ sbx_prompt_text(sbx_buf_t *out, const sbx_json_t *message, bool *any)
         return sbx_json_is(sbx_json_get(message, "toolCalls"), SBX_JSON_ARRAY) ? SBX_OK : SBX_INVALID;
     }
 
-    switch (content->type) {
+    rc = sbx_prompt_content(out, content);
 
-    case SBX_JSON_NULL:
-        break;
-
-    case SBX_JSON_STRING:
-        sbx_buf_str(out, content->u.string);
-        break;
-
-    case SBX_JSON_ARRAY:
-        rc = sbx_prompt_parts(out, content);
-
-        if (rc != SBX_OK) {
-            return rc;
-        }
-
-        break;
-
-    default:
-        return SBX_INVALID;
-    }
-
-    if (out->rc != SBX_OK) {
-        return out->rc;
+    if (rc != SBX_OK) {
+        return rc;
     }
 
     *any = false;
@@ -187,6 +168,27 @@ sbx_prompt_text(sbx_buf_t *out, const sbx_json_t *message, bool *any)
     out->len = start + text.len;
 
     return SBX_OK;
+}
+
+
+static sbx_rc_e
+sbx_prompt_content(sbx_buf_t *out, const sbx_json_t *content)
+{
+    switch (content->type) {
+
+    case SBX_JSON_NULL:
+        return SBX_OK;
+
+    case SBX_JSON_STRING:
+        sbx_buf_str(out, content->u.string);
+        return out->rc;
+
+    case SBX_JSON_ARRAY:
+        return sbx_prompt_parts(out, content);
+
+    default:
+        return SBX_INVALID;
+    }
 }
 
 

@@ -1,132 +1,69 @@
-/* sandboxctl translate: a journal as the chunks that a driver would make of it. */
+/* sandboxctl translate: a journal as its chunks. */
 
 #include <getopt.h>
 
-#include "../harness/sbx_harness.h"
-#include "../journal/sbx_lines.h"
 #include "../journal/sbx_run_id.h"
+#include "../transcript/sbx_transcript.h"
 #include "sbx_ctl.h"
 
 
-typedef struct {
-    const sbx_harness_t  *harness;
-    sbx_harness_ctx_t     ctx;
-    const char           *path;
-    bool                  exit_given;
-    int                   exit_code;
+#define SBX_TRANSLATE_ARENA  4096
+#define SBX_EXIT_CODE_MAX    255
 
-    char                  nonce[SBX_NONCE_LEN];
-    sbx_lines_t          *lines;
-    sbx_translator_t     *translator;
-    sbx_buf_t             out;
-    uint64_t              number;       /* of the line */
-    bool                  ended;        /* by its sentinel */
+
+typedef struct {
+    sbx_transcript_t  *transcript;
+    bool               partial;         /* the last byte was no line feed */
 } sbx_translate_t;
 
 
-static int sbx_translate_options(int argc, char **argv, sbx_translate_t *t);
-static int sbx_translate_run(sbx_translate_t *t);
-static int sbx_translate_bytes(void *data, sbx_str_t bytes);
-static sbx_rc_e sbx_translate_line(void *data, sbx_str_t text, uint64_t end);
-static sbx_rc_e sbx_translate_chunk(void *data, sbx_arena_t *scratch, sbx_json_t *chunk);
-static int sbx_translate_end(sbx_translate_t *t);
+static int sbx_translate_option(int c, sbx_harness_ctx_t *ctx, sbx_end_t *end);
+static int sbx_translate_run(const sbx_transcript_conf_t *conf, const sbx_end_t *end, const char *path);
+static int sbx_translate_feed(void *data, sbx_str_t bytes);
+static sbx_rc_e sbx_translate_started(const sbx_harness_ctx_t *ctx);
+static sbx_rc_e sbx_translate_chunk(void *data, const sbx_transcript_chunk_t *chunk);
+static int sbx_translate_finish(sbx_translate_t *tr, const sbx_end_t *end);
+
+
+static const struct option  sbx_translate_options[] = {
+    { "harness", required_argument, NULL, 'h' },
+    { "run-id", required_argument, NULL, 'r' },
+    { "thread-id", required_argument, NULL, 't' },
+    { "parent-run-id", required_argument, NULL, 'p' },
+    { "model", required_argument, NULL, 'm' },
+    { "structured", no_argument, NULL, 's' },
+    { "exit-code", required_argument, NULL, 'e' },
+    { NULL, 0, NULL, 0 }
+};
 
 
 int
 sbx_cmd_translate(int argc, char **argv)
 {
-    int              code;
-    sbx_translate_t  t;
+    int                     c, code;
+    sbx_end_t               end;
+    const char             *harness;
+    sbx_transcript_conf_t   conf;
 
-    memset(&t, 0, sizeof(t));
+    memset(&conf, 0, sizeof(conf));
+    memset(&end, 0, sizeof(end));
 
-    code = sbx_translate_options(argc, argv, &t);
-    if (code != SBX_CTL_OK) {
-        return code;
-    }
-
-    if (sbx_journal_nonce(t.ctx.run_id, t.nonce) != SBX_OK) {
-        return sbx_ctl_error("out of memory");
-    }
-
-    sbx_buf_init(&t.out, &sbx_mem_default, 0);
-
-    t.lines = sbx_lines_create(&sbx_mem_default, 0, SBX_CTL_LINE_MAX, sbx_translate_line, &t);
-    t.translator = sbx_translator_create(&sbx_mem_default, t.harness, &t.ctx, sbx_translate_chunk, &t);
-
-    if (t.lines != NULL && t.translator != NULL) {
-        code = sbx_translate_run(&t);
-
-    } else {
-        code = sbx_ctl_error("out of memory");
-    }
-
-    sbx_translator_destroy(t.translator);
-    sbx_lines_destroy(t.lines);
-    sbx_buf_free(&t.out);
-
-    return code;
-}
-
-
-static int
-sbx_translate_options(int argc, char **argv, sbx_translate_t *t)
-{
-    int          c;
-    long long    number;
-    const char  *harness;
-
-    static const struct option  options[] = {
-        { "harness", required_argument, NULL, 'h' },
-        { "run-id", required_argument, NULL, 'r' },
-        { "thread-id", required_argument, NULL, 't' },
-        { "parent-run-id", required_argument, NULL, 'p' },
-        { "model", required_argument, NULL, 'm' },
-        { "structured", no_argument, NULL, 's' },
-        { "exit-code", required_argument, NULL, 'e' },
-        { NULL, 0, NULL, 0 }
-    };
-
+    conf.line_max = SBX_CTL_LINE_MAX;
+    conf.stored_n = 1;
+    end.kind = SBX_END_LINES;
     harness = NULL;
 
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        switch (c) {
+    while ((c = getopt_long(argc, argv, "", sbx_translate_options, NULL)) != -1) {
 
-        case 'h':
+        if (c == 'h') {
             harness = optarg;
-            break;
+            continue;
+        }
 
-        case 'r':
-            t->ctx.run_id = sbx_ctl_str(optarg);
-            break;
+        code = sbx_translate_option(c, &conf.ctx, &end);
 
-        case 't':
-            t->ctx.thread_id = sbx_ctl_str(optarg);
-            break;
-
-        case 'p':
-            t->ctx.parent_run_id = sbx_ctl_str(optarg);
-            break;
-
-        case 'm':
-            t->ctx.model = sbx_ctl_str(optarg);
-            break;
-
-        case 's':
-            t->ctx.expect_structured_output = true;
-            break;
-
-        case 'e':
-            if (!sbx_ctl_number(optarg, 0, 255, &number)) {
-                return sbx_ctl_usage("--exit-code wants a number from 0 to 255, not \"%s\"", optarg);
-            }
-
-            t->exit_given = true;
-            t->exit_code = (int) number;
-            break;
-
-        default:
-            return sbx_ctl_usage("\"translate\" has no such option, or it needs a value");
+        if (code != SBX_CTL_OK) {
+            return code;
         }
     }
 
@@ -134,16 +71,58 @@ sbx_translate_options(int argc, char **argv, sbx_translate_t *t)
         return sbx_ctl_usage("\"translate\" needs --harness, --run-id, --thread-id and one file");
     }
 
-    if (!sbx_id_valid(t->ctx.run_id) || !sbx_id_valid(t->ctx.thread_id)) {
-        return sbx_ctl_usage("--run-id and --thread-id want 1 to %d bytes of UTF-8 without control characters",
-                             SBX_ID_MAX);
+    if (!sbx_id_valid(conf.ctx.run_id) || !sbx_id_valid(conf.ctx.thread_id)) {
+        return sbx_ctl_usage("run and thread ids are 1 to %d bytes of UTF-8 without control characters", SBX_ID_MAX);
     }
 
-    t->path = argv[optind];
-    t->harness = sbx_harness_find(sbx_ctl_str(harness));
+    conf.harness = sbx_harness_find(sbx_ctl_str(harness));
 
-    if (t->harness == NULL) {
+    if (conf.harness == NULL) {
         return sbx_ctl_usage("there is no harness \"%s\"", harness);
+    }
+
+    return sbx_translate_run(&conf, &end, argv[optind]);
+}
+
+
+static int
+sbx_translate_option(int c, sbx_harness_ctx_t *ctx, sbx_end_t *end)
+{
+    long long  code;
+
+    switch (c) {
+
+    case 'r':
+        ctx->run_id = sbx_ctl_str(optarg);
+        break;
+
+    case 't':
+        ctx->thread_id = sbx_ctl_str(optarg);
+        break;
+
+    case 'p':
+        ctx->parent_run_id = sbx_ctl_str(optarg);
+        break;
+
+    case 'm':
+        ctx->model = sbx_ctl_str(optarg);
+        break;
+
+    case 's':
+        ctx->expect_structured_output = true;
+        break;
+
+    case 'e':
+        if (!sbx_ctl_number(optarg, 0, SBX_EXIT_CODE_MAX, &code)) {
+            return sbx_ctl_usage("--exit-code wants a number up to %d, not \"%s\"", SBX_EXIT_CODE_MAX, optarg);
+        }
+
+        end->kind = SBX_END_EXIT;
+        end->exit_code = (int) code;
+        break;
+
+    default:
+        return sbx_ctl_usage("\"translate\" has no such option, or it needs a value");
     }
 
     return SBX_CTL_OK;
@@ -151,122 +130,129 @@ sbx_translate_options(int argc, char **argv, sbx_translate_t *t)
 
 
 static int
-sbx_translate_run(sbx_translate_t *t)
+sbx_translate_run(const sbx_transcript_conf_t *conf, const sbx_end_t *end, const char *path)
 {
-    int     code;
-    size_t  pending;
+    int              code;
+    sbx_translate_t  tr;
 
-    code = sbx_ctl_read(t->path, sbx_translate_bytes, t);
-    if (code != SBX_CTL_OK) {
-        return code;
+    tr.partial = false;
+    tr.transcript = sbx_transcript_create(&sbx_mem_default, conf, sbx_translate_chunk, NULL);
+
+    if (tr.transcript == NULL || sbx_translate_started(&conf->ctx) != SBX_OK) {
+        sbx_transcript_destroy(tr.transcript);
+        return sbx_ctl_error("out of memory");
     }
 
-    /* A driver would not look at them either. */
+    code = sbx_ctl_read(path, sbx_translate_feed, &tr);
 
-    pending = sbx_lines_pending(t->lines);
-
-    if (pending != 0 && !t->ended) {
-        (void) sbx_ctl_error("%s: the last %zu bytes have no line feed: left out", sbx_ctl_name(t->path), pending);
+    if (code == SBX_CTL_OK) {
+        code = sbx_translate_finish(&tr, end);
     }
 
-    return sbx_translate_end(t);
+    sbx_transcript_destroy(tr.transcript);
+
+    return code;
+}
+
+
+/* Chunk 1 is not the harness's.  Times are not known here: 0 everywhere. */
+
+static sbx_rc_e
+sbx_translate_started(const sbx_harness_ctx_t *ctx)
+{
+    sbx_rc_e      rc;
+    sbx_buf_t     text;
+    sbx_arena_t  *arena;
+    sbx_json_t   *chunk;
+
+    arena = sbx_arena_create(&sbx_mem_default, SBX_TRANSLATE_ARENA);
+
+    if (arena == NULL) {
+        return SBX_NOMEM;
+    }
+
+    sbx_buf_init(&text, &sbx_mem_default, 0);
+    chunk = sbx_chunk_run_started(arena, ctx->run_id, ctx->thread_id, ctx->parent_run_id, 0);
+    rc = SBX_NOMEM;
+
+    if (chunk != NULL) {
+        sbx_json_print(&text, chunk);
+        rc = text.rc;
+    }
+
+    if (rc == SBX_OK) {
+        sbx_ctl_print(sbx_buf_view(&text));
+    }
+
+    sbx_buf_free(&text);
+    sbx_arena_destroy(arena);
+
+    return rc;
 }
 
 
 static int
-sbx_translate_bytes(void *data, sbx_str_t bytes)
+sbx_translate_feed(void *data, sbx_str_t bytes)
 {
     sbx_rc_e          rc;
-    sbx_translate_t  *t = data;
+    sbx_translate_t  *tr;
 
-    if (t->ended) {
+    tr = data;
+
+    if (bytes.len == 0) {
         return SBX_CTL_OK;
     }
 
-    rc = sbx_lines_feed(t->lines, bytes);
+    rc = sbx_transcript_feed(tr->transcript, bytes);
 
-    if (rc == SBX_OK || t->ended) {
-        return SBX_CTL_OK;
+    if (rc != SBX_OK) {
+        return sbx_ctl_error("after byte %llu: %s",
+                             (unsigned long long) sbx_transcript_position(tr->transcript), sbx_ctl_rc(rc));
     }
 
-    return sbx_ctl_error("%s:%llu: %s", sbx_ctl_name(t->path),
-                         (unsigned long long) t->number + (rc == SBX_TOO_LARGE), sbx_ctl_rc(rc));
+    tr->partial = (bytes.data[bytes.len - 1] != '\n');
+
+    return SBX_CTL_OK;
 }
 
 
 static sbx_rc_e
-sbx_translate_line(void *data, sbx_str_t text, uint64_t end)
+sbx_translate_chunk(void *data, const sbx_transcript_chunk_t *chunk)
 {
-    int               exit_code;
-    sbx_translate_t  *t = data;
-
-    (void) end;
-
-    t->number++;
-
-    if (sbx_sentinel_match(text, (sbx_str_t) { t->nonce, SBX_NONCE_LEN }, &exit_code)) {
-        t->ended = true;
-
-        if (!t->exit_given) {
-            t->exit_given = true;
-            t->exit_code = exit_code;
-        }
-
-        /* Any code but SBX_OK ends the feeding. */
-
-        return SBX_DECLINED;
-    }
-
-    return sbx_translator_line(t->translator, text, NULL);
-}
-
-
-static sbx_rc_e
-sbx_translate_chunk(void *data, sbx_arena_t *scratch, sbx_json_t *chunk)
-{
-    sbx_json_t       *wire;
-    sbx_translate_t  *t = data;
-
-    wire = sbx_chunk_wire(scratch, chunk);
-    if (wire == NULL) {
-        return SBX_NOMEM;
-    }
-
-    sbx_buf_clear(&t->out);
-    sbx_json_print(&t->out, wire);
-
-    if (t->out.rc != SBX_OK) {
-        return t->out.rc;
-    }
-
-    sbx_ctl_print(sbx_buf_view(&t->out));
+    sbx_ctl_print(chunk->json);
 
     return SBX_OK;
 }
 
 
 static int
-sbx_translate_end(sbx_translate_t *t)
+sbx_translate_finish(sbx_translate_t *tr, const sbx_end_t *end)
 {
-    sbx_rc_e   rc;
-    uint64_t   skipped;
-    sbx_end_t  end;
+    int       code;
+    sbx_rc_e  rc;
+    uint64_t  skipped;
 
-    memset(&end, 0, sizeof(end));
+    if (tr->partial) {
 
-    end.kind = t->exit_given ? SBX_END_EXIT : SBX_END_LINES;
-    end.exit_code = t->exit_code;
+        /* output that was no journal may end without a line feed */
 
-    rc = sbx_translator_end(t->translator, &end);
-    if (rc != SBX_OK) {
-        return sbx_ctl_error("%s: %s", sbx_ctl_name(t->path), sbx_ctl_rc(rc));
+        code = sbx_translate_feed(tr, sbx_string("\n"));
+
+        if (code != SBX_CTL_OK) {
+            return code;
+        }
     }
 
-    skipped = sbx_translator_skipped(t->translator);
+    rc = sbx_transcript_end(tr->transcript, end);
+
+    if (rc != SBX_OK) {
+        return sbx_ctl_error("%s", sbx_ctl_rc(rc));
+    }
+
+    skipped = sbx_translator_skipped(sbx_transcript_translator(tr->transcript));
 
     if (skipped != 0) {
-        (void) sbx_ctl_error("%s: lines that are no JSON object, left out: %llu", sbx_ctl_name(t->path),
-                             (unsigned long long) skipped);
+        fprintf(stderr, "sandboxctl: %llu lines were no JSON objects\n", (unsigned long long) skipped);
     }
 
     return SBX_CTL_OK;

@@ -151,9 +151,9 @@ sbx_vector_case(sbx_vector_run_t *run, const sbx_json_t *input, size_t number)
         (void) sbx_ctl_error("%s:%zu: \"%.*s\": input %s", sbx_ctl_name(run->path), number,
                              (int) id.len, id.data, sbx_ctl_rc(rc));
 
-        /* An exotic case may be refused; in any other the input is broken. */
+        /* A case may be declined, and an exotic one may be anything. */
 
-        if (!sbx_json_is(sbx_json_get(input, "exotic"), SBX_JSON_TRUE)) {
+        if (rc != SBX_DECLINED && !sbx_json_is(sbx_json_get(input, "exotic"), SBX_JSON_TRUE)) {
             run->failed = true;
         }
 
@@ -203,16 +203,29 @@ sbx_vector_refused(sbx_vector_run_t *run, sbx_str_t line, size_t number, sbx_rc_
 static sbx_str_t
 sbx_vector_raw_id(sbx_str_t line)
 {
-    size_t             i;
-    static const char  head[] = "{\"id\":\"";
+    sbx_str_t    id;
+    const char  *p, *end;
 
-    if (line.len < sizeof(head) || memcmp(line.data, head, sizeof(head) - 1) != 0) {
+    p = memmem(line.data, line.len, "\"id\"", 4);
+
+    if (p == NULL) {
         return sbx_null_string;
     }
 
-    for (i = sizeof(head) - 1; i < line.len && line.data[i] != '\\'; i++) {
-        if (line.data[i] == '"') {
-            return (sbx_str_t) { line.data + sizeof(head) - 1, i - (sizeof(head) - 1) };
+    end = line.data + line.len;
+
+    for (p += 4; p < end && (*p == ' ' || *p == ':'); p++) { /* void */ }
+
+    if (p == end || *p++ != '"') {
+        return sbx_null_string;
+    }
+
+    id.data = p;
+
+    for ( /* void */ ; p < end && *p != '\\'; p++) {
+        if (*p == '"') {
+            id.len = (size_t) (p - id.data);
+            return id;
         }
     }
 

@@ -9,6 +9,9 @@
  */
 #define SBX_SENTINEL_LOOK  256
 
+/* A run that once had a large chunk does not hold its memory for ever. */
+#define SBX_TEXT_KEEP      65536
+
 
 struct sbx_transcript_s {
     const sbx_mem_t          *mem;
@@ -47,6 +50,7 @@ static bool sbx_transcript_init(sbx_transcript_t *t, const sbx_transcript_conf_t
 static sbx_rc_e sbx_transcript_line(void *data, sbx_str_t text, uint64_t end);
 static sbx_rc_e sbx_transcript_chunk(void *data, sbx_arena_t *scratch, sbx_json_t *chunk);
 static sbx_rc_e sbx_transcript_delta(void *data, const sbx_text_delta_t *delta);
+static void sbx_transcript_clear(sbx_buf_t *b);
 static sbx_rc_e sbx_transcript_account(sbx_transcript_t *t, bool *suppressed);
 static sbx_rc_e sbx_transcript_compare(sbx_transcript_t *t);
 
@@ -220,7 +224,7 @@ sbx_transcript_chunk(void *data, sbx_arena_t *scratch, sbx_json_t *chunk)
         return SBX_NOMEM;
     }
 
-    sbx_buf_clear(&t->print);
+    sbx_transcript_clear(&t->print);
     sbx_chunk_fingerprint(&t->print, scratch, wire, false);
     sbx_buf_char(&t->print, '\n');
 
@@ -230,7 +234,7 @@ sbx_transcript_chunk(void *data, sbx_arena_t *scratch, sbx_json_t *chunk)
         return rc;
     }
 
-    sbx_buf_clear(&t->json);
+    sbx_transcript_clear(&t->json);
     sbx_json_print(&t->json, wire);
 
     if (t->json.rc != SBX_OK) {
@@ -262,7 +266,7 @@ sbx_transcript_delta(void *data, const sbx_text_delta_t *delta)
         return SBX_OK;
     }
 
-    sbx_buf_clear(&t->print);
+    sbx_transcript_clear(&t->print);
     sbx_buf_literal(&t->print, "{\"delta\":");
     sbx_buf_str(&t->print, delta->delta);
     sbx_buf_literal(&t->print, ",\"messageId\":");
@@ -275,7 +279,7 @@ sbx_transcript_delta(void *data, const sbx_text_delta_t *delta)
         return rc;
     }
 
-    sbx_buf_clear(&t->json);
+    sbx_transcript_clear(&t->json);
     sbx_buf_literal(&t->json, "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":");
     sbx_buf_str(&t->json, delta->message_id);
     sbx_buf_literal(&t->json, ",\"timestamp\":");
@@ -294,6 +298,23 @@ sbx_transcript_delta(void *data, const sbx_text_delta_t *delta)
     out.urgent = false;
 
     return t->handler(t->data, &out);
+}
+
+
+static void
+sbx_transcript_clear(sbx_buf_t *b)
+{
+    const sbx_mem_t  *mem;
+
+    if (b->cap <= SBX_TEXT_KEEP) {
+        sbx_buf_clear(b);
+        return;
+    }
+
+    mem = b->mem;
+
+    sbx_buf_free(b);
+    sbx_buf_init(b, mem, 0);
 }
 
 

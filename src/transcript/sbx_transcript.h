@@ -46,6 +46,7 @@ typedef sbx_rc_e (*sbx_transcript_chunk_pt)(void *data, const sbx_transcript_chu
 
 typedef struct sbx_transcript_s  sbx_transcript_t;
 
+/* NULL: out of memory, or stored_chain is none although stored_n > 1. */
 sbx_transcript_t *sbx_transcript_create(const sbx_mem_t *mem, const sbx_transcript_conf_t *conf,
     sbx_transcript_chunk_pt handler, void *data);
 

@@ -43,6 +43,7 @@ is upsert(2, provider => 'local', providerSandboxId => 'e/2')->[0], 'OK', 'repea
 
 is_deeply del(2), ['OK'], 'deleted';
 is_deeply stored(), {}, 'gone';
+cmp_ok cmd('TTL', $keys[0]), '>', 0, 'its epoch expires';
 is_deeply del(2), ['OK'], 'repeated';
 is begin()->[2], 3, 'epochs only grow';
 is_deeply upsert(2, provider => 'local'), ['FENCED'], 'an older one brings nothing back';

@@ -41,6 +41,13 @@ watch('v2');
 $got = heartbeat('A');
 is_deeply [@$got[0, 4, 5]], ['OK', 2, 0], 'two viewers';
 
+cmd('HSET', $k->{rec}, detachedSince => 5);
+is heartbeat('A')->[5], 0, 'a heartbeat that finds viewers';
+is since(), undef, 'clears detachedSince, too';
+cmd('ZADD', $k->{viewers}, 1, 'expired');
+watch('v2');
+is_deeply cmd('ZRANGE', $k->{viewers}, 0, -1), ['v1', 'v2'], 'who comes makes room';
+
 # And leaves.
 is_deeply [(@{ unwatch('v1') })[0, 2, 3]], ['OK', 0, 1], 'one left';
 is since(), undef, 'one is there';

@@ -27,7 +27,7 @@ typedef struct {
 } agui_order_t;
 
 
-static void
+static inline void
 agui_order_init(agui_order_t *o)
 {
     memset(o, 0, sizeof(agui_order_t));
@@ -41,7 +41,7 @@ agui_order_init(agui_order_t *o)
 }
 
 
-static void
+static inline void
 agui_order_free(agui_order_t *o)
 {
     sbx_idset_clear(&o->texts);
@@ -53,20 +53,20 @@ agui_order_free(agui_order_t *o)
 }
 
 
-static void
+static inline void
 agui_wrong(agui_order_t *o, const char *wrong, sbx_str_t type, sbx_str_t id)
 {
     if (o->wrong != NULL) {
         return;
     }
 
-    snprintf(o->what, sizeof(o->what), "%s: chunk %zu, %.*s \"%.*s\"", wrong, o->chunks, (int) type.len, type.data,
-             (int) id.len, id.data == NULL ? "" : id.data);
+    snprintf(o->what, sizeof(o->what), "%s: chunk %zu, %.*s \"%.*s\"", wrong, o->chunks, (int) type.len,
+             type.data == NULL ? "" : type.data, (int) id.len, id.data == NULL ? "" : id.data);
     o->wrong = o->what;
 }
 
 
-static void
+static inline void
 agui_open(agui_order_t *o, sbx_idset_t *set, sbx_str_t type, sbx_str_t id)
 {
     if (id.data == NULL) {
@@ -84,7 +84,7 @@ agui_open(agui_order_t *o, sbx_idset_t *set, sbx_str_t type, sbx_str_t id)
 }
 
 
-static void
+static inline void
 agui_need(agui_order_t *o, sbx_idset_t *set, sbx_str_t type, sbx_str_t id, int close)
 {
     sbx_idset_entry_t  *e;
@@ -100,7 +100,7 @@ agui_need(agui_order_t *o, sbx_idset_t *set, sbx_str_t type, sbx_str_t id, int c
 }
 
 
-static void
+static inline void
 agui_use(agui_order_t *o, sbx_str_t type, sbx_str_t id)
 {
     if (sbx_idset_find(&o->used, id) != NULL) {
@@ -113,7 +113,7 @@ agui_use(agui_order_t *o, sbx_str_t type, sbx_str_t id)
 }
 
 
-static void
+static inline void
 agui_text_chunk(agui_order_t *o, sbx_str_t type, sbx_str_t id)
 {
     if (sbx_str_is(type, "TEXT_MESSAGE_START")) {
@@ -150,7 +150,7 @@ agui_text_chunk(agui_order_t *o, sbx_str_t type, sbx_str_t id)
 }
 
 
-static void
+static inline void
 agui_tool_chunk(agui_order_t *o, sbx_str_t type, sbx_str_t id, sbx_str_t message_id)
 {
     sbx_idset_entry_t  *e;
@@ -186,7 +186,7 @@ agui_tool_chunk(agui_order_t *o, sbx_str_t type, sbx_str_t id, sbx_str_t message
 
 /* `chunk` in wire form.  RUN_STARTED may be missing: logs have it from elsewhere. */
 
-static void
+static inline void
 agui_order_chunk(agui_order_t *o, const sbx_json_t *chunk)
 {
     sbx_str_t          type, id, tool;
@@ -233,7 +233,7 @@ agui_order_chunk(agui_order_t *o, const sbx_json_t *chunk)
 
 /* At the end of a whole run. */
 
-static const char *
+static inline const char *
 agui_order_wrong(agui_order_t *o)
 {
     if (o->terminal != 1) {

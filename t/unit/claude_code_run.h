@@ -33,7 +33,7 @@ typedef struct {
     "{\"type\":\"user\",\"message\":{\"content\":[" content "]},\"parent_tool_use_id\":null}"
 
 
-static sbx_rc_e
+static inline sbx_rc_e
 run_chunk(void *data, sbx_arena_t *scratch, sbx_json_t *chunk)
 {
     run_t       *r;
@@ -55,7 +55,7 @@ run_chunk(void *data, sbx_arena_t *scratch, sbx_json_t *chunk)
 }
 
 
-static sbx_rc_e
+static inline sbx_rc_e
 run_open(run_t *r, const sbx_mem_t *mem, bool structured)
 {
     sbx_harness_ctx_t  ctx;
@@ -78,14 +78,14 @@ run_open(run_t *r, const sbx_mem_t *mem, bool structured)
 }
 
 
-static sbx_rc_e
+static inline sbx_rc_e
 run_line(run_t *r, const char *line)
 {
     return sbx_translator_line(r->t, (sbx_str_t) { line, strlen(line) }, NULL);
 }
 
 
-static sbx_rc_e
+static inline sbx_rc_e
 run_lines(run_t *r, const char **lines)
 {
     sbx_rc_e  rc;
@@ -98,7 +98,7 @@ run_lines(run_t *r, const char **lines)
 }
 
 
-static sbx_rc_e
+static inline sbx_rc_e
 run_end(run_t *r, sbx_end_kind_e kind, int code, const char *tail)
 {
     sbx_end_t  end;
@@ -116,7 +116,7 @@ run_end(run_t *r, sbx_end_kind_e kind, int code, const char *tail)
 }
 
 
-static void
+static inline void
 run_close(run_t *r)
 {
     sbx_translator_destroy(r->t);
@@ -127,7 +127,7 @@ run_close(run_t *r)
 
 /* Lines, then the end; the order of what came is checked. */
 
-static void
+static inline void
 run_all(run_t *r, const char **lines, sbx_end_kind_e kind, int code, const char *tail)
 {
     const char  *wrong;
@@ -146,7 +146,7 @@ run_all(run_t *r, const char **lines, sbx_end_kind_e kind, int code, const char 
 
 /* The n-th chunk of a type, from 0. */
 
-static const sbx_json_t *
+static inline const sbx_json_t *
 run_find(const run_t *r, const char *type, size_t n)
 {
     const sbx_json_t  *c;
@@ -161,7 +161,7 @@ run_find(const run_t *r, const char *type, size_t n)
 }
 
 
-static const sbx_json_t *
+static inline const sbx_json_t *
 run_custom(const run_t *r, const char *name)
 {
     size_t             i;
@@ -177,14 +177,14 @@ run_custom(const run_t *r, const char *name)
 }
 
 
-static const sbx_json_t *
+static inline const sbx_json_t *
 run_extra(const sbx_json_t *chunk, const char *name)
 {
     return sbx_json_get(sbx_json_get(sbx_json_get(chunk, "metadata"), "tanstack"), name);
 }
 
 
-static void
+static inline void
 assert_member(const sbx_json_t *v, const char *name, const char *expected)
 {
     sbx_str_t  s;
@@ -197,7 +197,7 @@ assert_member(const sbx_json_t *v, const char *name, const char *expected)
 }
 
 
-static void
+static inline void
 assert_json(const sbx_json_t *v, const char *expected)
 {
     sbx_buf_t  b;

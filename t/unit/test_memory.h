@@ -22,7 +22,7 @@ typedef struct {
 } test_memory_head_t;
 
 
-static void *
+static inline void *
 test_memory_alloc(void *ctx, size_t size)
 {
     test_memory_t       *m;
@@ -55,7 +55,7 @@ test_memory_alloc(void *ctx, size_t size)
 }
 
 
-static void
+static inline void
 test_memory_free(void *ctx, void *p)
 {
     test_memory_t       *m;

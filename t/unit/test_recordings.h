@@ -17,7 +17,7 @@ typedef struct {
 } test_recordings_t;
 
 
-static sbx_str_t
+static inline sbx_str_t
 test_read_file(const char *dir, sbx_str_t name)
 {
     char    path[512], *data;
@@ -49,7 +49,7 @@ test_read_file(const char *dir, sbx_str_t name)
 }
 
 
-static void
+static inline void
 test_recordings_open(test_recordings_t *r)
 {
     sbx_str_t    text;
@@ -70,7 +70,7 @@ test_recordings_open(test_recordings_t *r)
 }
 
 
-static void
+static inline void
 test_recordings_close(test_recordings_t *r)
 {
     sbx_arena_destroy(r->arena);

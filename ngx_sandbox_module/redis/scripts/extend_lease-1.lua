@@ -1,16 +1,14 @@
---[[
-  Extends a lease that its holder still has.
+-- Extends a lease that its holder still has.
+--
+-- KEYS[1]  the lease
+-- ARGV[1]  the holder's token
+-- ARGV[2]  time to live from now on, ms
+--
+-- 1  extended
+-- 0  it is over, or somebody else's
 
-  KEYS[1]  lease
-
-  ARGV[1]  the holder's token
-  ARGV[2]  time to live from now on, ms
-
-  Result: 1, or 0 when the lease is over or somebody else's.
-]]
-
-if redis.call("GET", KEYS[1]) ~= ARGV[1] then
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then
     return 0
 end
 
-return redis.call("PEXPIRE", KEYS[1], ARGV[2])
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])

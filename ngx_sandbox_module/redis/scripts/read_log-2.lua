@@ -48,7 +48,7 @@ while size < count and left > 0 and not ended do
         end
     end
 
-    if last and not ended then
+    if last then
         local n, k = string.match(last, '^(%d+)-(%d+)$')
 
         from = n .. '-' .. string.format('%.0f', k + 1)
@@ -56,7 +56,7 @@ while size < count and left > 0 and not ended do
 end
 
 -- Cut exactly behind the last entry: say so rather than let the reader ask again.
-if not ended and rec[1] ~= 'running' then
+if not ended then
     ended = last == rec[2] .. '-' .. rec[3]
 end
 

@@ -41,6 +41,7 @@ sub start {
     $pid = fork // die "fork: $!";
 
     if ($pid == 0) {
+        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
         open STDOUT, '>', "$dir/log";
         open STDERR, '>&', \*STDOUT;
         exec $server, '--port', 0, '--unixsocket', "$dir/s", '--save', '', '--dir', $dir, @more
@@ -78,6 +79,9 @@ sub redis {
     start() unless $pid;
     return { sock => IO::Socket::UNIX->new(Peer => "$dir/s") // die("connect: $!"), in => '' };
 }
+
+# A signal ends the test the usual way, so that no server is left behind.
+$SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
 
 END {
     my $code = $?;
