@@ -15,10 +15,10 @@
 #ifndef _NGX_SANDBOX_REDIS_H_INCLUDED_
 #define _NGX_SANDBOX_REDIS_H_INCLUDED_
 
+#include "ngx_sandbox.h"        /* first: it decides what the system's headers offer */
+
 #include <hiredis/hiredis.h>
 #include <hiredis/async.h>
-
-#include "ngx_sandbox.h"
 
 
 struct ngx_sandbox_redis_conf_s {

@@ -78,6 +78,10 @@ sbx_scan_item(sbx_prose_scan_t *s, sbx_scan_stack_t *stack)
 static bool
 sbx_scan_close(sbx_prose_scan_t *s, sbx_scan_stack_t *stack)
 {
+    if (stack->depth == 0) {
+        return false;
+    }
+
     sbx_scan_space(s);
 
     if (s->p == s->last || *s->p != (stack->brackets[stack->depth - 1] == '{' ? '}' : ']')) {
@@ -97,6 +101,11 @@ sbx_scan_close(sbx_prose_scan_t *s, sbx_scan_stack_t *stack)
 static bool
 sbx_scan_next(sbx_prose_scan_t *s, sbx_scan_stack_t *stack)
 {
+    if (stack->depth == 0) {
+        /* it did not begin with a bracket */
+        return false;
+    }
+
     if (!stack->fresh) {
 
         if (s->p == s->last || *s->p != ',') {

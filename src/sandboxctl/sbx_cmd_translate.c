@@ -12,15 +12,17 @@
 
 
 typedef struct {
-    sbx_transcript_t  *transcript;
-    bool               partial;         /* the last byte was no line feed */
+    const sbx_harness_ctx_t  *ctx;
+    sbx_transcript_t         *transcript;
+    bool                      started;
+    bool                      partial;      /* the last byte was no line feed */
 } sbx_translate_t;
 
 
 static int sbx_translate_option(int c, sbx_harness_ctx_t *ctx, sbx_end_t *end);
 static int sbx_translate_run(const sbx_transcript_conf_t *conf, const sbx_end_t *end, const char *path);
 static int sbx_translate_feed(void *data, sbx_str_t bytes);
-static sbx_rc_e sbx_translate_started(const sbx_harness_ctx_t *ctx);
+static sbx_rc_e sbx_translate_started(sbx_translate_t *tr);
 static sbx_rc_e sbx_translate_chunk(void *data, const sbx_transcript_chunk_t *chunk);
 static int sbx_translate_finish(sbx_translate_t *tr, const sbx_end_t *end);
 
@@ -135,11 +137,12 @@ sbx_translate_run(const sbx_transcript_conf_t *conf, const sbx_end_t *end, const
     int              code;
     sbx_translate_t  tr;
 
+    tr.ctx = &conf->ctx;
+    tr.started = false;
     tr.partial = false;
     tr.transcript = sbx_transcript_create(&sbx_mem_default, conf, sbx_translate_chunk, NULL);
 
-    if (tr.transcript == NULL || sbx_translate_started(&conf->ctx) != SBX_OK) {
-        sbx_transcript_destroy(tr.transcript);
+    if (tr.transcript == NULL) {
         return sbx_ctl_error("out of memory");
     }
 
@@ -158,12 +161,18 @@ sbx_translate_run(const sbx_transcript_conf_t *conf, const sbx_end_t *end, const
 /* Chunk 1 is not the harness's.  Times are not known here: 0 everywhere. */
 
 static sbx_rc_e
-sbx_translate_started(const sbx_harness_ctx_t *ctx)
+sbx_translate_started(sbx_translate_t *tr)
 {
     sbx_rc_e      rc;
     sbx_buf_t     text;
     sbx_arena_t  *arena;
     sbx_json_t   *chunk;
+
+    if (tr->started) {
+        return SBX_OK;
+    }
+
+    tr->started = true;
 
     arena = sbx_arena_create(&sbx_mem_default, SBX_TRANSLATE_ARENA);
 
@@ -172,7 +181,7 @@ sbx_translate_started(const sbx_harness_ctx_t *ctx)
     }
 
     sbx_buf_init(&text, &sbx_mem_default, 0);
-    chunk = sbx_chunk_run_started(arena, ctx->run_id, ctx->thread_id, ctx->parent_run_id, 0);
+    chunk = sbx_chunk_run_started(arena, tr->ctx->run_id, tr->ctx->thread_id, tr->ctx->parent_run_id, 0);
     rc = SBX_NOMEM;
 
     if (chunk != NULL) {
@@ -199,18 +208,20 @@ sbx_translate_feed(void *data, sbx_str_t bytes)
 
     tr = data;
 
-    if (bytes.len == 0) {
-        return SBX_CTL_OK;
-    }
+    rc = sbx_translate_started(tr);
 
-    rc = sbx_transcript_feed(tr->transcript, bytes);
+    if (rc == SBX_OK) {
+        rc = sbx_transcript_feed(tr->transcript, bytes);
+    }
 
     if (rc != SBX_OK) {
         return sbx_ctl_error("after byte %llu: %s",
                              (unsigned long long) sbx_transcript_position(tr->transcript), sbx_ctl_rc(rc));
     }
 
-    tr->partial = (bytes.data[bytes.len - 1] != '\n');
+    if (bytes.len != 0) {
+        tr->partial = (bytes.data[bytes.len - 1] != '\n');
+    }
 
     return SBX_CTL_OK;
 }
@@ -232,15 +243,12 @@ sbx_translate_finish(sbx_translate_t *tr, const sbx_end_t *end)
     sbx_rc_e  rc;
     uint64_t  skipped;
 
-    if (tr->partial) {
+    /* output that was no journal may end without a line feed, or be empty */
 
-        /* output that was no journal may end without a line feed */
+    code = sbx_translate_feed(tr, tr->partial ? sbx_string("\n") : sbx_string(""));
 
-        code = sbx_translate_feed(tr, sbx_string("\n"));
-
-        if (code != SBX_CTL_OK) {
-            return code;
-        }
+    if (code != SBX_CTL_OK) {
+        return code;
     }
 
     rc = sbx_transcript_end(tr->transcript, end);
