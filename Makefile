@@ -87,7 +87,8 @@ export BUILD
 Q := $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1)")
 
-.PHONY: help build module programs products FORCE test test-unit test-lua test-nginx \
+.PHONY: help build module programs products FORCE test test-unit test-lua \
+	test-helper test-nginx \
 	test-e2e test-chaos asan valgrind upstream-test-nginx mainline lint \
 	bench fuzz clean
 .DELETE_ON_ERROR:
@@ -165,7 +166,7 @@ $(UNIT_BINS): $(OBJ)/t/unit/%: $(OBJ)/t/unit/%.o $(UNIT_OBJS) $(VECTOR_OBJS) $(O
 
 
 test: build ## every suite, with totals in the last line
-	@t/run unit lua nginx e2e chaos
+	@t/run unit lua helper nginx e2e chaos
 
 test-unit: $(OUT)/.dir ## unit tests of src/, and the vectors
 	@$(MAKE) --no-print-directory -j$(JOBS) programs unit-programs
@@ -176,6 +177,9 @@ unit-programs: $(UNIT_BINS)
 
 test-lua: ## the Redis scripts against a real redis-server
 	@$(PROVE) $(PROVE_FLAGS) $(or $(T),$(sort $(wildcard t/lua/*.t)))
+
+test-helper: build ## the helper and what it starts, without nginx
+	@$(PROVE) $(PROVE_FLAGS) $(or $(T),$(sort $(wildcard t/helper/*.t)))
 
 test-nginx: build ## t/*.t; T="t/010-run.t ..." for some of them
 	@$(PROVE) $(PROVE_FLAGS) $(or $(T),$(sort $(wildcard t/*.t)))
@@ -190,9 +194,9 @@ test-chaos: build ## crashes, reloads and lost connections
 		echo "no t/chaos/*.t"; \
 	fi
 
-asan: ## unit tests and t/*.t under ASan and UBSan
+asan: ## unit tests, t/helper and t/*.t under ASan and UBSan
 	@$(MAKE) --no-print-directory BUILD=sanitize build
-	@BUILD=sanitize t/run unit nginx
+	@BUILD=sanitize t/run unit helper nginx
 
 valgrind: ## t/*.t under valgrind (slow); T= as above
 	@$(MAKE) --no-print-directory BUILD=debug build

@@ -1,16 +1,16 @@
 #!/bin/sh
 #
 # test.sh: installs what the tests need, builds, and runs every suite; then
-# unit tests and t/*.t once more under ASan and UBSan.  The last line is
+# unit tests, t/helper and t/*.t once more under ASan and UBSan.  The last line is
 # "N passed, N failed".
 #
-#   test.sh SUITE...   only these: unit lua nginx e2e chaos asan
+#   test.sh SUITE...   only these: unit lua helper nginx e2e chaos asan
 
 set -u
 cd "$(dirname "$0")"
 . tools/install.sh
 
-[ $# -gt 0 ] || set -- unit lua nginx e2e chaos asan
+[ $# -gt 0 ] || set -- unit lua helper nginx e2e chaos asan
 
 started=$(date +%s)
 budget=${TEST_BUDGET:-3300}
@@ -72,7 +72,7 @@ for suite in "$@"; do
 done
 
 [ -z "$suites" ] || run release $suites
-[ -z "$asan" ] || run sanitize unit nginx
+[ -z "$asan" ] || run sanitize unit helper nginx
 
 # what is left in build/ is what people use
 

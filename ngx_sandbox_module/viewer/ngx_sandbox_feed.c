@@ -41,6 +41,9 @@ ngx_sandbox_feed_join(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, 
         return NGX_ERROR;
     }
 
+    /* a run that was not there a moment ago may have been accepted since */
+    feed->lost = 0;
+
     ngx_queue_insert_tail(&feed->viewers, &v->queue);
     v->feed = feed;
     worker->nviewers++;

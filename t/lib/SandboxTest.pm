@@ -66,6 +66,7 @@ sub settle
     $ENV{TEST_NGINX_SERVROOT} = "$tmp/servroot";
     $ENV{TEST_NGINX_SERVER_PORT} = take_port();
     $ENV{TEST_NGINX_MASTER_PROCESS} //= 'on';
+    $ENV{TEST_NGINX_WORKER_USER} //= 'root' if $> == 0;
     $ENV{TEST_NGINX_LOG_LEVEL} //= 'info';
     $ENV{TEST_NGINX_TIMEOUT} //= 10;
     $ENV{TEST_NGINX_TMP} = $tmp;
@@ -260,6 +261,10 @@ sub prepare
 
     $ENV{TEST_NGINX_SANDBOX_ROOT} = "$tmp/sandboxes-" . ++$blocks;
     File::Path::make_path($ENV{TEST_NGINX_SANDBOX_ROOT});
+
+    # upstream writes "user" after "http": there the user is not known yet
+
+    chmod 0777, $ENV{TEST_NGINX_SANDBOX_ROOT};
 
     start_redis() if !defined $redis_pid;
     redis('FLUSHALL');

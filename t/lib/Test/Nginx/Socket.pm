@@ -69,9 +69,12 @@ sub server_root { return Test::Nginx::Util::server_root() }
 sub html_dir { return Test::Nginx::Util::server_root() . '/html' }
 sub bail_out { Test::Nginx::Util::bail_out(@_) }
 sub env_to_nginx { push @{ $set->{env} }, @_ }
-sub add_block_preprocessor (&) { push @preprocessors, $_[0] }
-sub add_cleanup_handler { push @cleanups, $_[0] }
-sub add_test_cleanup_handler { push @test_cleanups, $_[0] }
+
+# the last one added runs first
+
+sub add_block_preprocessor (&) { unshift @preprocessors, $_[0] }
+sub add_cleanup_handler { unshift @cleanups, $_[0] }
+sub add_test_cleanup_handler { unshift @test_cleanups, $_[0] }
 sub add_response_body_check { push @body_checks, $_[0] }
 
 

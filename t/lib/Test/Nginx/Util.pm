@@ -324,7 +324,10 @@ sub command
     my $command = "$setting{binary} -e " . error_log()
                   . " -p $root/ -c $root/conf/nginx.conf > /dev/null";
 
-    $command .= ' 2> /dev/null' if defined $block->suppress_stderr;
+    # what a start that must fail says is in the error log as well
+
+    $command .= ' 2> /dev/null'
+        if defined $block->suppress_stderr || defined $block->must_die;
 
     if ($setting{valgrind}) {
         my $options = $setting{valgrind} =~ /^\d+$/
