@@ -10,7 +10,6 @@ add_block_preprocessor(sub {
     # FLUSHALL came before; users stay until they are taken away
 
     redis(qw(ACL DELUSER agents));
-    redis(qw(CONFIG SET requirepass), '');
 
     if (defined(my $setup = $block->redis_setup)) {
         redis(split ' ', $_) for grep { length } split /\n/, $setup;
@@ -68,8 +67,8 @@ ACL SETUSER agents on nopass ~sandbox:* &sandbox:* +@all
 
 === TEST 4: a wrong password is said once, without the password
 --- redis_setup
-CONFIG SET requirepass right
---- address: unix:$TEST_NGINX_REDIS_SOCK password_file=$TEST_NGINX_TMP/password
+ACL SETUSER agents on >right ~* &* +@all
+--- address: unix:$TEST_NGINX_REDIS_SOCK user=agents password_file=$TEST_NGINX_TMP/password
 --- error_code: 503
 --- response_body_like: redis-unavailable
 --- error_log eval

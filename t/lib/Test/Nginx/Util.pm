@@ -329,7 +329,7 @@ sub command
     $command .= ' 2> /dev/null'
         if defined $block->suppress_stderr || defined $block->must_die;
 
-    if ($setting{valgrind}) {
+    if ($setting{valgrind} && !defined $block->must_die) {
         my $options = $setting{valgrind} =~ /^\d+$/
                       ? '--leak-check=full --show-possibly-lost=no'
                       : $setting{valgrind};
