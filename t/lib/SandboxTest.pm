@@ -249,7 +249,7 @@ sub redis
     local $/;
     my $reply = <$in> // '';
     close $in;
-    chomp $reply;
+    $reply =~ s{\n\z}{};
 
     return $reply;
 }
