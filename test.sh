@@ -4,13 +4,13 @@
 # unit tests, t/helper and t/*.t once more under ASan and UBSan.  The last line is
 # "N passed, N failed".
 #
-#   test.sh SUITE...   only these: unit lua helper nginx e2e chaos asan
+#   test.sh SUITE...   only these: lint unit lua helper nginx e2e chaos asan
 
 set -u
 cd "$(dirname "$0")"
 . tools/install.sh
 
-[ $# -gt 0 ] || set -- unit lua helper nginx e2e chaos asan
+[ $# -gt 0 ] || set -- lint unit lua helper nginx e2e chaos asan
 
 started=$(date +%s)
 budget=${TEST_BUDGET:-3300}
@@ -67,6 +67,7 @@ asan=
 for suite in "$@"; do
     case $suite in
         asan) asan=1 ;;
+        lint) if tools/lint.sh; then passed=$((passed + 1)); else failed=$((failed + 1)); fi ;;
         *)    suites="$suites $suite" ;;
     esac
 done

@@ -69,12 +69,9 @@ Install them as root:  apt-get install --no-install-recommends ${missing}"
 
     say "installing: $missing"
 
-    installed=1
-    without_services apt_install $missing || installed=
+    # in a shell of its own, which leaves the caller's traps alone
 
-    if [ -z "$installed" ]; then
-        die "apt-get could not install: $missing"
-    fi
+    (without_services apt_install $missing) || die "apt-get could not install: $missing"
 }
 
 
@@ -125,7 +122,6 @@ without_services()
     fi
 
     restore_policy
-    trap - HUP INT TERM
 
     return $status
 }

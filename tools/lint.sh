@@ -47,7 +47,7 @@ found "files over 600 lines" \
 
 found "tabs, or blanks at the end of a line" grep -nE "$(printf '\t')|[ ]+\$" $sources
 found "// comments" grep -nE '^[^"]*[^:"]//' $sources
-found "lines over 140 columns" awk 'length > 140 { print FILENAME ":" FNR }' $sources
+found "lines over 160 columns" awk 'length > 160 { print FILENAME ":" FNR }' $sources
 
 found "src/ knows nothing of nginx, hiredis or libcurl" \
     grep -nE '#include.*(ngx_|hiredis|curl)' $(find src -name '*.[ch]')

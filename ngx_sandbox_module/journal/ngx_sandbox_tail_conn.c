@@ -11,9 +11,11 @@
 
 static ngx_connection_t *ngx_sandbox_tail_conn_open(ngx_log_t *log);
 static ngx_int_t ngx_sandbox_tail_conn_init(ngx_sandbox_tail_conn_t *conn, ngx_sandbox_tail_t *tail);
+static void ngx_sandbox_tail_conn_setup(ngx_sandbox_tail_conn_t *conn);
 static ngx_int_t ngx_sandbox_tail_conn_uri(ngx_sandbox_tail_conn_t *conn, ngx_sandbox_tail_t *tail);
 static ngx_int_t ngx_sandbox_tail_conn_args(ngx_sandbox_tail_conn_t *conn, ngx_str_t *own, ngx_str_t *sandbox,
     ngx_str_t *run);
+static void ngx_sandbox_tail_conn_request_setup(ngx_http_request_t *r);
 static ngx_sandbox_tail_conn_t *ngx_sandbox_tail_conn_of(ngx_connection_t *c);
 static void ngx_sandbox_tail_conn_read_handler(ngx_event_t *rev);
 static void ngx_sandbox_tail_conn_write_handler(ngx_event_t *wev);
@@ -166,6 +168,21 @@ ngx_sandbox_tail_conn_init(ngx_sandbox_tail_conn_t *conn, ngx_sandbox_tail_t *ta
     c->destroyed = 1;       /* it has no request */
     c->idle = 1;            /* its read handler is called when nginx is told to quit */
 
+    ngx_sandbox_tail_conn_setup(conn);
+
+    return NGX_OK;
+}
+
+
+/* What nginx's HTTP code looks at in a connection. */
+
+static void
+ngx_sandbox_tail_conn_setup(ngx_sandbox_tail_conn_t *conn)
+{
+    ngx_connection_t  *c;
+
+    c = conn->connection;
+
     c->log = &conn->log;
     c->pool->log = &conn->log;
     c->read->log = &conn->log;
@@ -192,8 +209,6 @@ ngx_sandbox_tail_conn_init(ngx_sandbox_tail_conn_t *conn, ngx_sandbox_tail_t *ta
     c->number = ngx_atomic_fetch_add(ngx_connection_counter, 1);
     c->start_time = ngx_current_msec;
     conn->log.connection = c->number;
-
-    return NGX_OK;
 }
 
 
@@ -300,6 +315,29 @@ ngx_sandbox_tail_conn_request(ngx_sandbox_tail_conn_t *conn)
     c->destroyed = 0;
     conn->main = r;
 
+    ngx_sandbox_tail_conn_request_setup(r);
+
+    ngx_http_set_ctx(r, conn, ngx_http_sandbox_filter_module);
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    cln->handler = ngx_sandbox_tail_conn_main_cleanup;
+    cln->data = conn;
+
+    if (ngx_list_init(&r->headers_in.headers, r->pool, 1, sizeof(ngx_table_elt_t)) != NGX_OK) {
+        return NULL;
+    }
+
+    return r;
+}
+
+
+static void
+ngx_sandbox_tail_conn_request_setup(ngx_http_request_t *r)
+{
 #if (NGX_STAT_STUB)
     (void) ngx_atomic_fetch_add(ngx_stat_reading, -1);
     r->stat_reading = 0;
@@ -326,22 +364,6 @@ ngx_sandbox_tail_conn_request(ngx_sandbox_tail_conn_t *conn)
 
     r->read_event_handler = ngx_http_block_reading;
     r->write_event_handler = ngx_sandbox_tail_conn_wake;
-
-    ngx_http_set_ctx(r, conn, ngx_http_sandbox_filter_module);
-
-    cln = ngx_http_cleanup_add(r, 0);
-    if (cln == NULL) {
-        return NULL;
-    }
-
-    cln->handler = ngx_sandbox_tail_conn_main_cleanup;
-    cln->data = conn;
-
-    if (ngx_list_init(&r->headers_in.headers, r->pool, 1, sizeof(ngx_table_elt_t)) != NGX_OK) {
-        return NULL;
-    }
-
-    return r;
 }
 
 

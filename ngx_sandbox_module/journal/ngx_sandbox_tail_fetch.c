@@ -20,6 +20,7 @@ static void ngx_sandbox_tail_fetch_size(ngx_sandbox_tail_fetch_t *f, ngx_http_re
 static ngx_int_t ngx_sandbox_tail_fetch_range(ngx_http_request_t *r, ngx_sandbox_tail_range_t *range);
 static u_char *ngx_sandbox_tail_fetch_number(u_char *p, u_char *last, off_t *n);
 static ngx_int_t ngx_sandbox_tail_fetch_post(ngx_http_request_t *r, void *data, ngx_int_t rc);
+static ngx_int_t ngx_sandbox_tail_fetch_deliver(ngx_sandbox_tail_conn_t *conn, u_char *p, size_t len);
 static ngx_int_t ngx_sandbox_tail_fetch_cut(ngx_sandbox_tail_conn_t *conn);
 static ngx_sandbox_tail_outcome_e ngx_sandbox_tail_fetch_outcome_partial(ngx_sandbox_tail_fetch_t *f);
 static ngx_sandbox_tail_outcome_e ngx_sandbox_tail_fetch_outcome_whole(ngx_sandbox_tail_fetch_t *f);
@@ -336,36 +337,45 @@ ngx_sandbox_tail_fetch_bytes(ngx_sandbox_tail_conn_t *conn, u_char *p, size_t le
         len = f->window - f->got;
     }
 
-    if (len) {
-        f->got += len;
-        tail->position += len;
-
-        switch (tail->conf.bytes(tail->conf.data, p, len)) {
-
-        case NGX_OK:
-            break;
-
-        case NGX_AGAIN:
-
-            if (conn->tail != NULL) {
-                tail->paused = 1;
-            }
-
-            break;
-
-        default:
-
-            if (conn->tail != NULL) {
-                ngx_sandbox_tail_dead(tail);
-            }
-        }
-
-        if (conn->tail == NULL) {
-            return NGX_ERROR;
-        }
+    if (len && ngx_sandbox_tail_fetch_deliver(conn, p, len) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     return f->full ? ngx_sandbox_tail_fetch_cut(conn) : NGX_OK;
+}
+
+
+/* The tail may be gone afterwards: the connection knows. */
+
+static ngx_int_t
+ngx_sandbox_tail_fetch_deliver(ngx_sandbox_tail_conn_t *conn, u_char *p, size_t len)
+{
+    ngx_int_t            rc;
+    ngx_sandbox_tail_t  *tail;
+
+    tail = conn->tail;
+
+    tail->fetch.got += len;
+    tail->position += len;
+
+    rc = tail->conf.bytes(tail->conf.data, p, len);
+
+    if (conn->tail == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (rc == NGX_OK) {
+        return NGX_OK;
+    }
+
+    if (rc == NGX_AGAIN) {
+        tail->paused = 1;
+        return NGX_OK;
+    }
+
+    ngx_sandbox_tail_dead(tail);
+
+    return NGX_ERROR;
 }
 
 

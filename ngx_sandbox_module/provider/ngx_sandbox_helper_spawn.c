@@ -24,13 +24,37 @@ typedef struct {
 } ngx_sandbox_spawn_t;
 
 
+/*
+ * AddressSanitizer keeps one return address a thread for its own vfork(): the
+ * second one, in the memory of the first, would overwrite it, and the worker
+ * would go on where its child did.  It gets the C library's function, and the
+ * child's frames, which exec leaves behind, no poison.
+ */
+
+#if (__SANITIZE_ADDRESS__)
+
+pid_t __vfork(void) __attribute__((returns_twice));
+
+#define ngx_sandbox_spawn_vfork()  __vfork()
+#define NGX_SANDBOX_SPAWN_CHILD    no_sanitize_address, noinline
+
+#else
+
+#define ngx_sandbox_spawn_vfork()  vfork()
+#define NGX_SANDBOX_SPAWN_CHILD    noinline
+
+#endif
+
+
 static ngx_int_t ngx_sandbox_spawn_socket(ngx_socket_t *fd);
 static void ngx_sandbox_spawn_middle(ngx_sandbox_spawn_t *s)
-    __attribute__((noreturn, noinline));
+    __attribute__((noreturn, NGX_SANDBOX_SPAWN_CHILD));
 static void ngx_sandbox_spawn_helper(ngx_sandbox_spawn_t *s)
-    __attribute__((noreturn, noinline));
-static void ngx_sandbox_spawn_signals(void);
-static void ngx_sandbox_spawn_close(ngx_fd_t max);
+    __attribute__((noreturn, NGX_SANDBOX_SPAWN_CHILD));
+static void ngx_sandbox_spawn_signals(void)
+    __attribute__((NGX_SANDBOX_SPAWN_CHILD));
+static void ngx_sandbox_spawn_close(ngx_fd_t max)
+    __attribute__((NGX_SANDBOX_SPAWN_CHILD));
 static void ngx_sandbox_spawn_reap(ngx_pid_t pid);
 
 
@@ -135,7 +159,7 @@ ngx_sandbox_spawn_middle(ngx_sandbox_spawn_t *s)
 {
     ngx_pid_t  pid;
 
-    pid = vfork();
+    pid = ngx_sandbox_spawn_vfork();
 
     if (pid == 0) {
         ngx_sandbox_spawn_helper(s);

@@ -66,7 +66,6 @@ sub settle
     $ENV{TEST_NGINX_SERVROOT} = "$tmp/servroot";
     $ENV{TEST_NGINX_SERVER_PORT} = take_port();
     $ENV{TEST_NGINX_MASTER_PROCESS} //= 'on';
-    $ENV{TEST_NGINX_WORKER_USER} //= 'root' if $> == 0;
     $ENV{TEST_NGINX_LOG_LEVEL} //= 'info';
     $ENV{TEST_NGINX_TIMEOUT} //= 10;
     $ENV{TEST_NGINX_TMP} = $tmp;
@@ -261,6 +260,11 @@ sub prepare
 
     $ENV{TEST_NGINX_SANDBOX_ROOT} = "$tmp/sandboxes-" . ++$blocks;
     File::Path::make_path($ENV{TEST_NGINX_SANDBOX_ROOT});
+
+    # upstream writes "user root;" behind the http block, where it comes too
+    # late for the check of the directory
+
+    chmod 0777, $ENV{TEST_NGINX_SANDBOX_ROOT};
 
     # upstream writes "user" after "http": there the user is not known yet
 
