@@ -2,6 +2,7 @@
 
 #include "ngx_http_sandbox.h"
 #include "ngx_sandbox_conf.h"
+#include "ngx_sandbox_provider.h"
 
 #include <sys/random.h>
 
@@ -43,7 +44,7 @@ ngx_sandbox_conf_init(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf)
 static char *
 ngx_sandbox_conf_workspace(ngx_conf_t *cf, ngx_sandbox_definition_t *d)
 {
-    sbx_json_t          *source;
+    sbx_json_t          *source, *provider;
     ngx_pool_cleanup_t  *cln;
 
     cln = ngx_pool_cleanup_add(cf->pool, 0);
@@ -62,7 +63,12 @@ ngx_sandbox_conf_workspace(ngx_conf_t *cf, ngx_sandbox_definition_t *d)
     source = sbx_json_new(d->arena, SBX_JSON_OBJECT);
     sbx_json_set(d->arena, source, sbx_string("type"), sbx_json_new_string(d->arena, sbx_string("none")));
 
+    provider = sbx_json_new(d->arena, SBX_JSON_OBJECT);
+    sbx_json_set(d->arena, provider, sbx_string("isolation"),
+                 sbx_json_new_string(d->arena, ngx_sandbox_sbx(d->provider->isolation)));
+
     d->workspace = sbx_json_set(d->arena, sbx_json_new(d->arena, SBX_JSON_OBJECT), sbx_string("source"), source);
+    sbx_json_set(d->arena, d->workspace, sbx_string("provider"), provider);
 
     return d->workspace ? NGX_CONF_OK : NGX_CONF_ERROR;
 }

@@ -153,6 +153,13 @@ ngx_sandbox_local_init(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf, ngx_sandbo
         return NGX_CONF_ERROR;
     }
 
+    if (lcf->isolation == NGX_SANDBOX_ISOLATION_BWRAP) {
+        ngx_str_set(&d->provider->isolation, "bwrap");
+
+    } else {
+        ngx_str_set(&d->provider->isolation, "none");
+    }
+
     return NGX_CONF_OK;
 }
 

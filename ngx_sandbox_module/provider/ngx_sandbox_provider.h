@@ -108,6 +108,7 @@ struct ngx_sandbox_provider_s {
     const ngx_sandbox_provider_ops_t  *ops;
     ngx_sandbox_definition_t          *definition;
     ngx_str_t                          engine;   /* names this engine; first part of every sandbox id */
+    ngx_str_t                          isolation;        /* how agents are confined; enters the sandbox key */
     void                              *conf;     /* the provider's own */
 };
 

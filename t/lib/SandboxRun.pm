@@ -31,7 +31,7 @@ use base 'Exporter';
 
 our @EXPORT = qw(open_http read_http post get cancel gate agent_pid record keys_of wait_record
                  status_of chunks texts ids log_of error_log nginx_workers body_for
-                 untimed follow launches reload);
+                 untimed follow whole_events same launches reload);
 
 my $agent_sh = <<'END';
 gates=${0%/*}
@@ -324,8 +324,8 @@ sub nginx_workers
 
 # reads a run like a client that goes on after each cut, the first time with a
 # POST: { events => [[id, data] ...], responses => n, complete => whether the
-# last one ended cleanly }.  between => called after each cut, with the number
-# of events so far.
+# last one ended cleanly }.  handle => goes on with this response, last => after
+# this id.
 
 sub follow
 {
@@ -333,7 +333,7 @@ sub follow
 
     my $got = { events => [], responses => 0, complete => 0 };
     my $end = Time::HiRes::time() + ($o{timeout} // 40);
-    my $last;
+    my $last = $o{last};
 
     while (Time::HiRes::time() < $end) {
         my %headers = (%{ $o{headers} // {} }, Accept => '*/*', defined $last ? ('Last-Event-ID' => $last) : ());
@@ -346,9 +346,7 @@ sub follow
         $got->{responses}++;
         $got->{code} = $r->{code};
 
-        # what was cut in the middle is no event
-
-        for my $event (SandboxTest::sse_events($r->{body} =~ s/(?:\A|\n\n)(?:(?!\n\n).)*\z/\n\n/sr)) {
+        for my $event (whole_events($r->{body})) {
             push @{ $got->{events} }, $event;
             $last = $event->[0] if defined $event->[0];
         }
@@ -357,11 +355,40 @@ sub follow
         return $got if @{ $got->{events} } && $got->{events}[-1][1] =~ /"type":"RUN_(?:FINISHED|ERROR)"/;
         return $got if $r->{code} >= 400 && $r->{code} < 500;
 
-        $o{between}->($got) if $o{between};
         Time::HiRes::sleep(0.02);
     }
 
     return $got;
+}
+
+
+# what was cut in the middle is no event
+
+sub whole_events
+{
+    my $body = shift;
+
+    return () if $body !~ /\A(.*\n\n)/s;
+    return SandboxTest::sse_events($1);
+}
+
+
+# one test for two lists, which names the first difference
+
+sub same
+{
+    my ($got, $expected, $label) = @_;
+
+    my $i = 0;
+    $i++ while $i < @$got && $i < @$expected && $got->[$i] eq $expected->[$i];
+
+    my $ok = @$got && $i == @$got && $i == @$expected;
+
+    Test::More::ok($ok, $label)
+        or Test::More::diag(sprintf "element %d of %d and %d:\n  got      %s\n  expected %s", $i, scalar @$got,
+                            scalar @$expected, $got->[$i] // 'the end', $expected->[$i] // 'the end');
+
+    return $ok;
 }
 
 
