@@ -172,7 +172,6 @@ ngx_http_sandbox_create_main_conf(ngx_conf_t *cf)
      *     smcf->redis = NULL;
      *     smcf->prefix = { 0, NULL };
      *     smcf->helper = { 0, NULL };
-     *     smcf->config_hash = { 0, NULL };
      */
 
     smcf->claim_ttl = NGX_CONF_UNSET_MSEC;

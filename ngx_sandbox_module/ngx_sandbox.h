@@ -75,8 +75,6 @@ struct ngx_sandbox_definition_s {
     ngx_uint_t                    line;
 
     ngx_sandbox_provider_t       *provider;
-    ngx_str_t                     user;
-
     const sbx_harness_t          *harness;
     ngx_str_t                     model;
     ngx_uint_t                    max_turns;     /* 0: the agent's own */
@@ -119,7 +117,6 @@ struct ngx_sandbox_main_conf_s {
     ngx_msec_t                    lease_ttl;
     ngx_str_t                     helper;        /* path of the helper program */
     ngx_array_t                   definitions;   /* ngx_sandbox_definition_t * */
-    ngx_str_t                     config_hash;   /* 16 hex digits; tells replicas with different blocks apart */
 };
 
 
@@ -134,7 +131,7 @@ struct ngx_sandbox_worker_s {
     ngx_rbtree_t                  drivers;       /* by tenant and run id */
     ngx_rbtree_node_t             drivers_sentinel;
     ngx_uint_t                    ndrivers;
-    ngx_uint_t                    nreplaying;
+    ngx_uint_t                    nreplaying;    /* drivers that read what is stored already */
 
     ngx_rbtree_t                  feeds;
     ngx_rbtree_node_t             feeds_sentinel;

@@ -11,7 +11,7 @@
 #endif
 
 
-/* The helper program exists; hash of the whole.  NGX_CONF_OK or NGX_CONF_ERROR with the message logged. */
+/* The helper program exists; what enters each sandbox key.  NGX_CONF_OK or NGX_CONF_ERROR with the message logged. */
 char *ngx_sandbox_conf_init(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf);
 
 /* Gives each definition the server under which its journal subrequests run: the first that uses it, else the first at all. */

@@ -232,6 +232,11 @@ ngx_sandbox_driver_state(ngx_sandbox_driver_t *d, ngx_sandbox_driver_state_e sta
     d->state = state;
     d->retry_delay = 0;
     d->tries = 0;
+
+    if (d->retry_event.timer_set) {
+        /* of the state that is left */
+        ngx_del_timer(&d->retry_event);
+    }
 }
 
 

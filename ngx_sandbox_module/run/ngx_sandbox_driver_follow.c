@@ -3,10 +3,43 @@
 #include "ngx_sandbox_driver_machine.h"
 
 
+/* more at once would keep this worker from its live runs */
+#define NGX_SANDBOX_REPLAYS_MAX  8
+
+
+static void ngx_sandbox_driver_replayed(ngx_sandbox_driver_t *d);
 static ngx_int_t ngx_sandbox_driver_bytes(void *data, u_char *p, size_t len);
 static void ngx_sandbox_driver_idle(void *data, uint64_t position);
 static void ngx_sandbox_driver_shrunk(void *data, uint64_t size);
 static void ngx_sandbox_driver_broken(ngx_event_t *ev);
+
+
+void
+ngx_sandbox_driver_replay(ngx_sandbox_driver_t *d)
+{
+    if (d->n > 1) {
+
+        if (d->worker->nreplaying >= NGX_SANDBOX_REPLAYS_MAX) {
+            ngx_sandbox_driver_retry(d, ngx_sandbox_driver_replay);
+            return;
+        }
+
+        d->replaying = 1;
+        d->worker->nreplaying++;
+    }
+
+    (void) ngx_sandbox_driver_follow(d);
+}
+
+
+static void
+ngx_sandbox_driver_replayed(ngx_sandbox_driver_t *d)
+{
+    if (d->replaying) {
+        d->replaying = 0;
+        d->worker->nreplaying--;
+    }
+}
 
 
 ngx_int_t
@@ -104,6 +137,8 @@ ngx_sandbox_driver_transcript_conf(ngx_sandbox_driver_t *d, sbx_transcript_conf_
 void
 ngx_sandbox_driver_unfollow(ngx_sandbox_driver_t *d)
 {
+    ngx_sandbox_driver_replayed(d);
+
     if (d->tail) {
         ngx_sandbox_tail_stop(d->tail);
         d->tail = NULL;
@@ -130,6 +165,10 @@ ngx_sandbox_driver_bytes(void *data, u_char *p, size_t len)
     rc = sbx_transcript_feed(d->transcript, bytes);
 
     d->last_output = ngx_current_msec;
+
+    if (!sbx_transcript_replaying(d->transcript)) {
+        ngx_sandbox_driver_replayed(d);
+    }
 
     if (rc == SBX_OK) {
         return ngx_sandbox_driver_full(d) ? NGX_AGAIN : NGX_OK;

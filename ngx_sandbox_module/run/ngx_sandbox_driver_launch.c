@@ -523,5 +523,5 @@ ngx_sandbox_driver_probed(void *data, ngx_sandbox_provider_result_t *result)
         (void) ngx_sandbox_driver_copy(d, &d->stderr_tail, &result->output);
     }
 
-    (void) ngx_sandbox_driver_follow(d);
+    ngx_sandbox_driver_replay(d);
 }

@@ -117,6 +117,7 @@ struct ngx_sandbox_driver_s {
     unsigned                      cancel:1;
     unsigned                      launched:1;    /* launchedIn is set */
     unsigned                      paused:1;      /* the tail waits for us */
+    unsigned                      replaying:1;   /* counted in worker->nreplaying */
     unsigned                      gone:1;        /* the agent died without a sentinel */
     unsigned                      finishing:1;   /* how the run ends is decided */
     unsigned                      ended:1;       /* the terminal chunk was made */
@@ -157,6 +158,7 @@ void ngx_sandbox_driver_probe(ngx_sandbox_driver_t *d);
 /* ngx_sandbox_driver_follow.c */
 ngx_int_t ngx_sandbox_driver_follow(ngx_sandbox_driver_t *d);       /* NGX_ERROR: d is gone, or leaving */
 ngx_int_t ngx_sandbox_driver_transcript(ngx_sandbox_driver_t *d);
+void ngx_sandbox_driver_replay(ngx_sandbox_driver_t *d);            /* follows a run that has a log, when it is its turn */
 void ngx_sandbox_driver_unfollow(ngx_sandbox_driver_t *d);
 
 void ngx_sandbox_driver_transcript_conf(ngx_sandbox_driver_t *d, sbx_transcript_conf_t *conf);    /* a fresh log's */
