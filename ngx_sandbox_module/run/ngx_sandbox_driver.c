@@ -226,6 +226,11 @@ ngx_sandbox_driver_log_error(ngx_log_t *log, u_char *buf, size_t len)
 void
 ngx_sandbox_driver_state(ngx_sandbox_driver_t *d, ngx_sandbox_driver_state_e state)
 {
+    if (d->state == state) {
+        /* another try of the same step: tries and delays go on */
+        return;
+    }
+
     ngx_log_debug2(NGX_LOG_DEBUG_CORE, &d->log, 0, "sandbox driver: %s -> %s",
                    ngx_sandbox_driver_states[d->state], ngx_sandbox_driver_states[state]);
 

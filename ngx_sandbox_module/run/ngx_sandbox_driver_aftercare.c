@@ -31,9 +31,7 @@ ngx_sandbox_driver_aftercare(ngx_sandbox_driver_t *d)
         return;
     }
 
-    if (d->state != NGX_SANDBOX_DRIVER_AFTERCARE_E) {
-        ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_AFTERCARE_E);
-    }
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_AFTERCARE_E);
 
     p = d->definition->provider;
 
@@ -137,9 +135,7 @@ ngx_sandbox_driver_unrecorded(void *data, ngx_sandbox_store_result_t *result)
 static void
 ngx_sandbox_driver_close(ngx_sandbox_driver_t *d)
 {
-    if (d->state != NGX_SANDBOX_DRIVER_DONE_E) {
-        ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_DONE_E);
-    }
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_DONE_E);
 
     d->call = ngx_sandbox_store_done(d->worker, &d->run, &d->thread_id, &d->token, ngx_sandbox_driver_closed, d);
     if (d->call == NULL) {

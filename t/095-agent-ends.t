@@ -1,0 +1,259 @@
+# The ways agents end, good and bad: each log ends with exactly one terminal chunk.
+
+use lib 't/lib';
+use SandboxTest;
+use SandboxRun;
+use Test::Nginx::Socket 'no_plan';
+
+add_block_preprocessor(sub { $_[0]->set_value('idle', '') });
+
+# the run to its end: its body, after checks that hold for all
+
+sub to_end
+{
+    my ($name, $h, $status) = @_;
+
+    my $r = read_http($h // post('r1'));
+    my @chunks = chunks($r->{body});
+
+    ok($r->{complete}, "$name - clean end");
+    is(scalar(grep { /"type":"RUN_(?:FINISHED|ERROR)"/ } @chunks), 1, "$name - one terminal chunk");
+    like($chunks[-1], qr/"type":"RUN_(?:FINISHED|ERROR)"/, "$name - which is the last");
+    is(status_of('r1'), $status, "$name - status");
+
+    return $r->{body};
+}
+
+sub launcher { return (sort { $a <=> $b } grep { (slurp("/proc/$_/cmdline") // '') =~ /sandbox-helper/ } processes())[-1] }
+
+run_tests();
+
+__DATA__
+
+=== TEST 1: kill -9 of the agent
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+alive agent
+say up
+hold end
+--- check
+my $h = post('r1');
+read_http($h, until => '"delta":"up"');
+kill 'KILL', agent_pid('agent');
+like(to_end($name, $h, 'failed'), qr/"type":"RUN_ERROR".*(?:137|signal 9).*"code":"agent-failed"/, "$name - says how");
+
+
+
+=== TEST 2: kill -9 of the launcher: vanished, and nothing is left
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+alive agent
+say up
+hold end
+--- check
+my $h = post('r1');
+read_http($h, until => '"delta":"up"');
+my $pid = agent_pid('agent');
+my ($parent) = slurp("/proc/$pid/stat") =~ /\) \S (\d+)/;
+($parent) = slurp("/proc/$parent/stat") =~ /\) \S (\d+)/ while slurp("/proc/$parent/cmdline") !~ /helper/ && $parent > 1;
+cmp_ok($parent, '>', 1, "$name - a launcher");
+kill 'KILL', $parent;
+like(to_end($name, $h, 'failed'), qr/"code":"agent-vanished"/, "$name - says so");
+ok(wait_for(sub { !alive($pid) }), "$name - the agent is gone");
+
+
+
+=== TEST 3: an agent that stays after its result
+--- sandbox
+    result_grace 500ms;
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+alive agent
+say up
+result
+hold never
+--- check
+like(to_end($name, undef, 'completed'), qr/RUN_FINISHED/, "$name - the result stands");
+ok(!alive(agent_pid('agent')), "$name - the agent is gone");
+--- error_log
+agent stays after its result
+
+
+
+=== TEST 4: run_timeout
+--- sandbox
+    run_timeout 1s;
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+alive agent
+say up
+while :; do say more; sleep 0.1; done
+--- check
+like(to_end($name, undef, 'failed'), qr/"delta":"more".*"code":"run-timeout"/s, "$name - says so");
+ok(!alive(agent_pid('agent')), "$name - the agent is gone");
+
+
+
+=== TEST 5: silence_timeout
+--- sandbox
+    silence_timeout 1s;
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+alive agent
+say up
+hold never
+--- check
+like(to_end($name, undef, 'failed'), qr/"delta":"up".*"code":"agent-stalled"/s, "$name - says so");
+ok(!alive(agent_pid('agent')), "$name - the agent is gone");
+
+
+
+=== TEST 6: line_max
+--- sandbox
+    line_max 64k;
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+alive agent
+say up
+head -c 70000 /dev/zero | tr '\0' x
+hold never
+--- check
+like(to_end($name, undef, 'failed'), qr/"delta":"up".*"code":"line-too-long"/s, "$name - says so");
+ok(!alive(agent_pid('agent')), "$name - the agent is gone");
+
+
+
+=== TEST 7: a line of just line_max is none too long
+--- sandbox
+    line_max 64k;
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+say up
+head -c 65536 /dev/zero | tr '\0' x
+echo
+result
+--- check
+like(to_end($name, undef, 'completed'), qr/"delta":"up".*RUN_FINISHED/s, "$name - goes on");
+
+
+
+=== TEST 8: no line feed at the end
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+say up
+printf '%s' "$(result)"
+--- check
+like(to_end($name, undef, 'completed'), qr/"delta":"up".*RUN_FINISHED/s, "$name - the last line counts");
+
+
+
+=== TEST 9: children left over do not keep the run open
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+(alive child; exec sleep 1001) &
+setsid sh -c '. "${0%/*}/agent.sh"; alive session; exec sleep 1002' "$0" &
+for name in child session; do until [ -e "$gates/pid-$name" ]; do sleep 0.02; done; done
+say up
+result
+--- check
+like(to_end($name, undef, 'completed'), qr/RUN_FINISHED/, "$name - ends");
+ok(wait_for(sub { !alive(agent_pid($_)) }), "$name - $_ is gone") for 'child', 'session';
+
+
+
+=== TEST 10: sentinels that the agent prints itself
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+say one
+echo '{"__exit":0}'
+echo '{"__exit":0,"__nonce":"x"}'
+for f in $(find / -xdev -name '*.ndjson' -newer "$0" -path '*sandboxes*' 2>/dev/null); do :; done
+hold middle
+say two
+result
+--- check
+my $h = post('r1');
+read_http($h, until => '"delta":"one"');
+is(status_of('r1'), 'running', "$name - still running");
+gate('middle');
+like(to_end($name, $h, 'completed'), qr/"delta":"one".*"delta":"two"/s, "$name - goes on");
+
+
+
+=== TEST 11: the true sentinel of this run, printed by its agent
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+say one
+cat "$gates/line"
+hold middle
+say two
+result
+--- check
+spew("$ENV{TEST_NGINX_TMP}/line", '');
+gate('middle');
+my $first = to_end($name, undef, 'completed');
+my ($journal) = map { chomp; $_ } `find @{[ sandbox_root() ]} -name '*.ndjson'`;
+my ($line) = slurp($journal) =~ /^(\{"__exit".*\n)\z/m;
+ok($line, "$name - a sentinel");
+redis('FLUSHALL');
+unlink "$ENV{TEST_NGINX_TMP}/gate-middle";
+spew("$ENV{TEST_NGINX_TMP}/line", $line =~ s/"__exit":\d+/"__exit":7/r);
+my $h = post('r1', thread => 't9');
+read_http($h, until => '"delta":"one"');
+ok(wait_for(sub { grep { (slurp($_) // '') =~ /"__exit":7/ } map { chomp; $_ } `find @{[ sandbox_root() ]} -name '*.ndjson'` }), "$name - it is in the journal");
+gate('middle');
+like(to_end($name, $h, 'completed'), qr/"delta":"one".*"delta":"two"/s, "$name - nothing ends before the launcher says so");
+
+
+
+=== TEST 12: nothing printed, exit 0
+--- agent
+#!/bin/sh
+exit 0
+--- check
+like(to_end($name, undef, 'failed'), qr/"type":"RUN_ERROR".*"code":"agent-failed"/, "$name - is no success");
+
+
+
+=== TEST 13: a good result and exit 1: the result wins, the code is told
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+say up
+result
+exit 1
+--- check
+like(to_end($name, undef, 'completed'), qr/RUN_FINISHED.*"exitCode":1/, "$name - with the code");
+
+
+
+=== TEST 14: is_error with exit 0
+--- agent
+#!/bin/sh
+echo '{"type":"result","subtype":"success","is_error":true,"result":"limit reached"}'
+--- check
+like(to_end($name, undef, 'failed'), qr/"type":"RUN_ERROR".*limit reached/, "$name - is an error");
+
+
+
+=== TEST 15: noise between the lines
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+echo 'A new version is available!'
+echo null; echo 42; echo '"text"'; echo '[1]'; echo '{'; echo; printf '\033[31mred\033[0m\n\377\376\n'
+say up
+result
+--- check
+like(to_end($name, undef, 'completed'), qr/"delta":"up".*RUN_FINISHED/s, "$name - is skipped");
