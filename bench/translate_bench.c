@@ -6,7 +6,12 @@
  *
  * prints nanoseconds of CPU a line: "stream" for a fresh run, "replay" for a
  * takeover that suppresses all chunks, "parsed" for deltas that need the JSON
- * parser, "thought" for deltas of reasoning, which always do.  The best round counts: what others do on the machine is not ours.
+ * parser, "thought" for deltas of reasoning, which always do.  The best round
+ * counts: what others do on the machine is not ours.
+ *
+ *     translate_bench print LINES
+ *
+ * prints the journal of "stream", for others to be measured by.
  */
 
 #include "../src/transcript/sbx_transcript.h"
@@ -160,6 +165,21 @@ scenario(const char *name, sbx_transcript_conf_t *conf, const sbx_buf_t *b, size
 }
 
 
+static int
+print(size_t lines)
+{
+    size_t     written;
+    sbx_buf_t  b;
+
+    journal(&b, lines, "text", "");
+    written = fwrite(b.data, 1, b.len, stdout);
+    written -= b.len;
+    sbx_buf_free(&b);
+
+    return (written == 0 && fflush(stdout) == 0) ? 0 : 1;
+}
+
+
 int
 main(int argc, char **argv)
 {
@@ -167,6 +187,10 @@ main(int argc, char **argv)
     size_t                 lines;
     sbx_buf_t              plain, escaped, thought;
     sbx_transcript_conf_t  conf;
+
+    if (argc == 3 && strcmp(argv[1], "print") == 0) {
+        return print(strtoul(argv[2], NULL, 10));
+    }
 
     lines = (argc > 1) ? strtoul(argv[1], NULL, 10) : 100000;
     rounds = (argc > 2) ? atoi(argv[2]) : 5;

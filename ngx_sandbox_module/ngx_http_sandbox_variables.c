@@ -1,10 +1,14 @@
 /* $sandbox_...: what a request was about, for logs.  Empty where meaningless. */
 
-#include "ngx_http_sandbox.h"
+#include "ngx_http_sandbox_viewer.h"
 
 
 static ngx_int_t ngx_http_sandbox_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_sandbox_events_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data);
+static ngx_int_t ngx_http_sandbox_last_offset_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data);
+static ngx_int_t ngx_http_sandbox_end_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data);
 static ngx_int_t ngx_http_sandbox_definition_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data);
@@ -25,11 +29,11 @@ static ngx_http_variable_t  ngx_http_sandbox_variables[] = {
     { ngx_string("sandbox_role"), NULL, ngx_http_sandbox_variable,
       offsetof(ngx_http_sandbox_ctx_t, role), NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("sandbox_last_offset"), NULL, ngx_http_sandbox_variable,
-      offsetof(ngx_http_sandbox_ctx_t, last_offset), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("sandbox_last_offset"), NULL, ngx_http_sandbox_last_offset_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("sandbox_end"), NULL, ngx_http_sandbox_variable,
-      offsetof(ngx_http_sandbox_ctx_t, end), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("sandbox_end"), NULL, ngx_http_sandbox_end_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("sandbox_error"), NULL, ngx_http_sandbox_variable,
       offsetof(ngx_http_sandbox_ctx_t, code), NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -90,6 +94,42 @@ ngx_http_sandbox_events_variable(ngx_http_request_t *r, ngx_http_variable_value_
         }
 
         s.len = ngx_sprintf(s.data, "%ui", ctx->events) - s.data;
+    }
+
+    return ngx_http_sandbox_variable_value(v, &s);
+}
+
+
+static ngx_int_t
+ngx_http_sandbox_last_offset_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t  s = ngx_null_string;
+
+    if (ngx_http_get_module_ctx(r, ngx_http_sandbox_module)
+        && ngx_http_sandbox_viewer_last_offset(r, &s) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_sandbox_variable_value(v, &s);
+}
+
+
+/* a client that left says nothing: whatever did not end otherwise ended so */
+
+static ngx_int_t
+ngx_http_sandbox_end_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t                s = ngx_null_string;
+    ngx_http_sandbox_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_sandbox_module);
+
+    if (ctx && ctx->end.len) {
+        s = ctx->end;
+
+    } else if (ctx && ctx->viewer) {
+        ngx_str_set(&s, "client");
     }
 
     return ngx_http_sandbox_variable_value(v, &s);

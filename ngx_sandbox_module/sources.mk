@@ -31,6 +31,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/redis/ngx_sandbox_redis.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_args.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_call.c \
+	ngx_sandbox_module/redis/ngx_sandbox_redis_calls.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_conf.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_conn.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_event.c \
@@ -78,6 +79,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_stretch.c \
 	ngx_sandbox_module/provider/ngx_sandbox_helper.c \
+	ngx_sandbox_module/provider/ngx_sandbox_helper_frame.c \
 	ngx_sandbox_module/provider/ngx_sandbox_helper_spawn.c \
 	ngx_sandbox_module/provider/ngx_sandbox_local.c \
 	ngx_sandbox_module/provider/ngx_sandbox_local_check.c \

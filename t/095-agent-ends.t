@@ -177,7 +177,8 @@ ok(wait_for(sub { !alive(agent_pid($_)) }), "$name - $_ is gone") for 'child', '
 say one
 echo '{"__exit":0}'
 echo '{"__exit":0,"__nonce":"x"}'
-for f in $(find / -xdev -name '*.ndjson' -newer "$0" -path '*sandboxes*' 2>/dev/null); do :; done
+echo 'text {"__exit":0} text'
+echo '{"__exit":"0"}'
 hold middle
 say two
 result
@@ -190,30 +191,38 @@ like(to_end($name, $h, 'completed'), qr/"delta":"one".*"delta":"two"/s, "$name -
 
 
 
-=== TEST 11: the true sentinel of this run, printed by its agent
+=== TEST 11: the true sentinel of this run, printed by its agent, ends nothing while it lives
+--- config
+    location = /chat { sandbox_run t; sandbox_heartbeat 100ms; }
+    location = /status { sandbox_status; }
 --- agent
 #!/bin/sh
 . "${0%/*}/agent.sh"
+alive agent
 say one
 cat "$gates/line"
 hold middle
-say two
 result
 --- check
 spew("$ENV{TEST_NGINX_TMP}/line", '');
 gate('middle');
-my $first = to_end($name, undef, 'completed');
+to_end($name, undef, 'completed');
 my ($journal) = map { chomp; $_ } `find @{[ sandbox_root() ]} -name '*.ndjson'`;
 my ($line) = slurp($journal) =~ /^(\{"__exit".*\n)\z/m;
 ok($line, "$name - a sentinel");
 redis('FLUSHALL');
-unlink "$ENV{TEST_NGINX_TMP}/gate-middle";
+unlink map { "$ENV{TEST_NGINX_TMP}/$_" } 'gate-middle', 'pid-agent';
 spew("$ENV{TEST_NGINX_TMP}/line", $line =~ s/"__exit":\d+/"__exit":7/r);
 my $h = post('r1', thread => 't9');
 read_http($h, until => '"delta":"one"');
-ok(wait_for(sub { grep { (slurp($_) // '') =~ /"__exit":7/ } map { chomp; $_ } `find @{[ sandbox_root() ]} -name '*.ndjson'` }), "$name - it is in the journal");
+my $r = read_http($h, until => sub { my $n = () = $_[0]{body} =~ /^:/mg; $n >= 5 });
+ok(!$r->{timed_out} && !$r->{over}, "$name - the response goes on");
+is(status_of('r1'), 'running', "$name - the run too");
+ok(alive(agent_pid('agent')), "$name - and the agent");
 gate('middle');
-like(to_end($name, $h, 'completed'), qr/"delta":"one".*"delta":"two"/s, "$name - nothing ends before the launcher says so");
+$r = read_http($h);
+ok($r->{complete}, "$name - until it ends");
+is(scalar(grep { /"type":"RUN_(?:FINISHED|ERROR)"/ } chunks($r->{body})), 1, "$name - once");
 
 
 

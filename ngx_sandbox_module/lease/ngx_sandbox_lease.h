@@ -23,7 +23,10 @@ typedef enum {
     NGX_SANDBOX_LEASE_LOST              /* was held, could not be renewed in time: stop now; the lease is gone */
 } ngx_sandbox_lease_event_e;
 
-/* Called with ACQUIRED or TIMEOUT once, and after ACQUIRED at most once with LOST.  Never from inside acquire, never after release. */
+/*
+ * Called with ACQUIRED or TIMEOUT once, and after ACQUIRED at most once with
+ * LOST.  Never from inside acquire, never after release.
+ */
 typedef void (*ngx_sandbox_lease_pt)(void *data, ngx_sandbox_lease_event_e event);
 
 /* wait 0: for ever.  NULL: out of memory. */

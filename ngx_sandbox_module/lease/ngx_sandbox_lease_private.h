@@ -72,7 +72,7 @@ void ngx_sandbox_lease_name_listen(ngx_sandbox_lease_name_t *name);
 void ngx_sandbox_lease_try(ngx_sandbox_lease_t *lease);
 
 
-/* ngx_sandbox_lease_give.c: deletes the key if it still holds the token; tries again for `ttl` when Redis does not answer */
+/* ngx_sandbox_lease_give.c: deletes the key if it holds the token; tries for `ttl` when Redis does not answer */
 void ngx_sandbox_lease_give(ngx_sandbox_worker_t *worker, ngx_str_t *key, u_char *token, ngx_msec_t ttl);
 
 

@@ -3,13 +3,6 @@
 #include "ngx_sandbox_helper.h"
 
 
-typedef struct {
-    const char                      *name;
-    ngx_str_t                        prefix;
-    ngx_str_t                        value;
-} ngx_sandbox_helper_field_t;
-
-
 struct ngx_sandbox_helper_s {
     ngx_sandbox_provider_op_t        op;         /* first: the operation is this */
 
@@ -35,16 +28,11 @@ struct ngx_sandbox_helper_s {
 };
 
 
-static ngx_int_t ngx_sandbox_helper_print(ngx_sandbox_helper_t *h);
-static u_char *ngx_sandbox_helper_put_length(u_char *p, size_t len);
 static ngx_int_t ngx_sandbox_helper_connect(ngx_sandbox_helper_t *h, ngx_socket_t fd);
 static void ngx_sandbox_helper_write_handler(ngx_event_t *wev);
 static void ngx_sandbox_helper_read_handler(ngx_event_t *rev);
 static ngx_int_t ngx_sandbox_helper_read(ngx_sandbox_helper_t *h);
 static ngx_int_t ngx_sandbox_helper_begin_reply(ngx_sandbox_helper_t *h);
-static ngx_int_t ngx_sandbox_helper_parse(ngx_sandbox_helper_t *h);
-static ngx_int_t ngx_sandbox_helper_take(u_char **p, u_char *last, ngx_str_t *s);
-static ngx_int_t ngx_sandbox_helper_set(ngx_sandbox_provider_result_t *r, ngx_str_t *name, ngx_str_t *value);
 static void ngx_sandbox_helper_fail(ngx_sandbox_helper_t *h, const char *text);
 static void ngx_sandbox_helper_posted_handler(ngx_event_t *ev);
 static void ngx_sandbox_helper_finish(ngx_sandbox_helper_t *h);
@@ -146,7 +134,7 @@ ngx_sandbox_helper_start(ngx_sandbox_helper_t *h, ngx_str_t *program)
         return NULL;
     }
 
-    rc = ngx_sandbox_helper_print(h);
+    rc = ngx_sandbox_helper_print(h->pool, &h->fields, &h->out);
 
     if (rc == NGX_ERROR) {
         ngx_sandbox_helper_free(h);
@@ -191,79 +179,6 @@ ngx_sandbox_helper_answer(ngx_sandbox_helper_t *h, ngx_sandbox_provider_rc_e rc,
     ngx_post_event(&h->posted, &ngx_posted_next_events);
 
     return &h->op;
-}
-
-
-static ngx_int_t
-ngx_sandbox_helper_print(ngx_sandbox_helper_t *h)
-{
-    size_t                       len;
-    u_char                      *p;
-    ngx_uint_t                   i;
-    ngx_sandbox_helper_field_t  *field;
-
-    len = 0;
-    field = h->fields.elts;
-
-    for (i = 0; i < h->fields.nelts; i++) {
-
-        len += 8 + ngx_strlen(field[i].name) + field[i].value.len;
-
-        if (field[i].prefix.data != NULL) {
-            len += field[i].prefix.len + 1;
-        }
-
-        if (len > NGX_SANDBOX_HELPER_REQUEST_MAX) {
-            return NGX_DECLINED;
-        }
-    }
-
-    p = ngx_pnalloc(h->pool, 4 + len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    h->out.start = p;
-    h->out.pos = p;
-    h->out.end = p + 4 + len;
-
-    p = ngx_sandbox_helper_put_length(p, len);
-
-    for (i = 0; i < h->fields.nelts; i++) {
-
-        len = ngx_strlen(field[i].name);
-        p = ngx_sandbox_helper_put_length(p, len);
-        p = ngx_cpymem(p, field[i].name, len);
-
-        if (field[i].prefix.data != NULL) {
-            p = ngx_sandbox_helper_put_length(p, field[i].prefix.len + 1 + field[i].value.len);
-            p = ngx_cpymem(p, field[i].prefix.data, field[i].prefix.len);
-            *p++ = '=';
-
-        } else {
-            p = ngx_sandbox_helper_put_length(p, field[i].value.len);
-        }
-
-        if (field[i].value.len != 0) {
-            p = ngx_cpymem(p, field[i].value.data, field[i].value.len);
-        }
-    }
-
-    h->out.last = p;
-
-    return NGX_OK;
-}
-
-
-static u_char *
-ngx_sandbox_helper_put_length(u_char *p, size_t len)
-{
-    *p++ = (u_char) (len >> 24);
-    *p++ = (u_char) (len >> 16);
-    *p++ = (u_char) (len >> 8);
-    *p++ = (u_char) len;
-
-    return p;
 }
 
 
@@ -395,7 +310,7 @@ ngx_sandbox_helper_read_handler(ngx_event_t *rev)
         return;
     }
 
-    if (rc != NGX_OK || ngx_sandbox_helper_parse(h) != NGX_OK) {
+    if (rc != NGX_OK || ngx_sandbox_helper_parse(&h->in, &h->result) != NGX_OK) {
         ngx_sandbox_helper_fail(h, "sandbox helper ended without an answer");
         return;
     }
@@ -467,103 +382,6 @@ ngx_sandbox_helper_begin_reply(ngx_sandbox_helper_t *h)
     h->in.pos = h->in.start;
     h->in.last = h->in.start;
     h->in.end = h->in.start + len;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_sandbox_helper_parse(ngx_sandbox_helper_t *h)
-{
-    u_char     *p;
-    ngx_str_t   name, value;
-
-    p = h->in.pos;
-
-    while (p < h->in.last) {
-
-        if (ngx_sandbox_helper_take(&p, h->in.last, &name) != NGX_OK
-            || ngx_sandbox_helper_take(&p, h->in.last, &value) != NGX_OK
-            || ngx_sandbox_helper_set(&h->result, &name, &value) != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-    }
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_sandbox_helper_take(u_char **p, u_char *last, ngx_str_t *s)
-{
-    u_char  *b;
-
-    b = *p;
-
-    if (last - b < 4) {
-        return NGX_ERROR;
-    }
-
-    s->len = ((size_t) b[0] << 24) | (b[1] << 16) | (b[2] << 8) | b[3];
-    s->data = b + 4;
-
-    if ((size_t) (last - s->data) < s->len) {
-        return NGX_ERROR;
-    }
-
-    *p = s->data + s->len;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_sandbox_helper_set(ngx_sandbox_provider_result_t *r, ngx_str_t *name, ngx_str_t *value)
-{
-    ngx_int_t  n;
-
-#define ngx_sandbox_helper_is(literal)                                        \
-    (name->len == sizeof(literal) - 1 && ngx_strncmp(name->data, literal, name->len) == 0)
-
-    if (ngx_sandbox_helper_is("text")) {
-        r->text = *value;
-        return NGX_OK;
-    }
-
-    if (ngx_sandbox_helper_is("id")) {
-        r->id = *value;
-        return NGX_OK;
-    }
-
-    if (ngx_sandbox_helper_is("output")) {
-        r->output = *value;
-        return NGX_OK;
-    }
-
-    n = ngx_atoi(value->data, value->len);
-
-    if (n == NGX_ERROR) {
-        return NGX_ERROR;
-    }
-
-    if (ngx_sandbox_helper_is("rc")) {
-        r->rc = (ngx_sandbox_provider_rc_e) n;
-        return (n <= NGX_SANDBOX_PROVIDER_UNSUPPORTED) ? NGX_OK : NGX_ERROR;
-    }
-
-    if (ngx_sandbox_helper_is("exit")) {
-        r->exit_code = n;
-
-    } else if (ngx_sandbox_helper_is("probe")) {
-        r->probe = (ngx_sandbox_probe_e) n;
-        return (n <= NGX_SANDBOX_PROBE_GONE) ? NGX_OK : NGX_ERROR;
-
-    } else if (ngx_sandbox_helper_is("launched")) {
-        r->launched = (n != 0);
-    }
-
-#undef ngx_sandbox_helper_is
 
     return NGX_OK;
 }

@@ -20,6 +20,12 @@
 
 typedef struct ngx_sandbox_helper_s  ngx_sandbox_helper_t;
 
+typedef struct {
+    const char                   *name;
+    ngx_str_t                     prefix;        /* with .data: the value is <prefix>=<value> */
+    ngx_str_t                     value;
+} ngx_sandbox_helper_field_t;
+
 
 /* An operation under construction.  NULL: out of memory. */
 ngx_sandbox_helper_t *ngx_sandbox_helper_create(ngx_msec_t timeout, ngx_sandbox_provider_pt done, void *data);
@@ -39,6 +45,10 @@ ngx_sandbox_provider_op_t *ngx_sandbox_helper_answer(ngx_sandbox_helper_t *h, ng
 
 /* Blocks for about a millisecond.  NGX_OK and the worker's end of the socket, or NGX_ERROR and *err. */
 ngx_int_t ngx_sandbox_helper_spawn(ngx_str_t *program, ngx_socket_t *fd, ngx_err_t *err);
+
+/* ngx_sandbox_helper_frame.c: a frame of fields, NGX_DECLINED when it would be too large; and a reply without its length. */
+ngx_int_t ngx_sandbox_helper_print(ngx_pool_t *pool, ngx_array_t *fields, ngx_buf_t *out);
+ngx_int_t ngx_sandbox_helper_parse(ngx_buf_t *in, ngx_sandbox_provider_result_t *result);
 
 
 #endif /* _NGX_SANDBOX_HELPER_H_INCLUDED_ */

@@ -22,6 +22,7 @@ static char *ngx_sandbox_redis_conf_user(ngx_conf_t *cf, ngx_sandbox_redis_conf_
 static char *ngx_sandbox_redis_conf_password(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, ngx_str_t *value);
 static char *ngx_sandbox_redis_conf_password_file(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf,
     ngx_str_t *value);
+static ssize_t ngx_sandbox_redis_conf_read_file(ngx_conf_t *cf, ngx_str_t *name, u_char *buf, size_t size);
 static char *ngx_sandbox_redis_conf_timeout(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, ngx_str_t *value);
 
 
@@ -219,7 +220,6 @@ ngx_sandbox_redis_conf_password_file(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *c
 {
     u_char     *p;
     ssize_t     n;
-    ngx_fd_t    fd;
     ngx_str_t   password;
 
     if (ngx_conf_full_name(cf->cycle, value, 1) != NGX_OK) {
@@ -231,26 +231,9 @@ ngx_sandbox_redis_conf_password_file(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *c
         return NGX_CONF_ERROR;
     }
 
-    fd = ngx_open_file(value->data, NGX_FILE_RDONLY, NGX_FILE_OPEN, 0);
+    n = ngx_sandbox_redis_conf_read_file(cf, value, p, NGX_SANDBOX_REDIS_PASSWORD_MAX + 1);
 
-    if (fd == NGX_INVALID_FILE) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
-                           ngx_open_file_n " \"%V\" failed, it is the password file of \"sandbox_redis\"", value);
-        return NGX_CONF_ERROR;
-    }
-
-    n = ngx_read_fd(fd, p, NGX_SANDBOX_REDIS_PASSWORD_MAX + 1);
-
-    if (n == -1) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
-                           ngx_read_fd_n " \"%V\" failed, it is the password file of \"sandbox_redis\"", value);
-    }
-
-    if (ngx_close_file(fd) == NGX_FILE_ERROR) {
-        ngx_conf_log_error(NGX_LOG_ALERT, cf, ngx_errno, ngx_close_file_n " \"%V\" failed", value);
-    }
-
-    if (n == -1) {
+    if (n == NGX_ERROR) {
         return NGX_CONF_ERROR;
     }
 
@@ -279,6 +262,35 @@ ngx_sandbox_redis_conf_password_file(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *c
     password.len = n;
 
     return ngx_sandbox_redis_conf_password(cf, conf, &password);
+}
+
+
+static ssize_t
+ngx_sandbox_redis_conf_read_file(ngx_conf_t *cf, ngx_str_t *name, u_char *buf, size_t size)
+{
+    ssize_t   n;
+    ngx_fd_t  fd;
+
+    fd = ngx_open_file(name->data, NGX_FILE_RDONLY, NGX_FILE_OPEN, 0);
+
+    if (fd == NGX_INVALID_FILE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
+                           ngx_open_file_n " \"%V\" failed, it is the password file of \"sandbox_redis\"", name);
+        return NGX_ERROR;
+    }
+
+    n = ngx_read_fd(fd, buf, size);
+
+    if (n == -1) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
+                           ngx_read_fd_n " \"%V\" failed, it is the password file of \"sandbox_redis\"", name);
+    }
+
+    if (ngx_close_file(fd) == NGX_FILE_ERROR) {
+        ngx_conf_log_error(NGX_LOG_ALERT, cf, ngx_errno, ngx_close_file_n " \"%V\" failed", name);
+    }
+
+    return n;
 }
 
 

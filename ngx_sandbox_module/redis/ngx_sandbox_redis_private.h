@@ -6,7 +6,8 @@
  *   ngx_sandbox_redis_event.c    a hiredis context in nginx's event loop
  *   ngx_sandbox_redis_conn.c     machine of one connection
  *   ngx_sandbox_redis_greet.c    what is sent first on a new connection
- *   ngx_sandbox_redis_call.c     calls: queue, replies, deadlines
+ *   ngx_sandbox_redis_call.c     one call, from its start to its answer
+ *   ngx_sandbox_redis_calls.c    all of them: queue, deadlines, failures
  *   ngx_sandbox_redis_script.c   calls of scripts, the table
  *   ngx_sandbox_redis_sub.c      subscriptions
  *   ngx_sandbox_redis.c          both connections together
@@ -55,7 +56,7 @@ typedef enum {
 /* What the two connections do differently. */
 typedef struct {
     const char                   *name;          /* for logs */
-    ngx_uint_t                    scripts;       /* unsigned  scripts:1; SELECT and SCRIPT LOAD belong to the greeting */
+    ngx_uint_t                    scripts;       /* SELECT and SCRIPT LOAD belong to the greeting */
     void                        (*ready)(ngx_sandbox_redis_t *redis);
     void                        (*closed)(ngx_sandbox_redis_t *redis);
     void                        (*idle)(ngx_sandbox_redis_t *redis);     /* ask for a sign of life */
@@ -71,7 +72,7 @@ struct ngx_sandbox_redis_conn_s {
     redisAsyncContext               *ac;
     ngx_connection_t                *c;
 
-    ngx_event_t                      timer;      /* end of the back-off, of connecting; next look at a ready connection */
+    ngx_event_t                      timer;      /* end of back-off, of connecting; next look when ready */
     ngx_event_t                      flush;      /* posted: write what was added */
     ngx_event_t                      breakage;   /* posted: free the context */
 
@@ -177,17 +178,24 @@ void ngx_sandbox_redis_conn_asked(ngx_sandbox_redis_conn_t *conn);
 ngx_int_t ngx_sandbox_redis_greet(ngx_sandbox_redis_conn_t *conn);
 
 
-/* ngx_sandbox_redis_call.c */
+/* ngx_sandbox_redis_calls.c */
 
 extern const ngx_sandbox_redis_kind_t  ngx_sandbox_redis_commands_kind;
 
 void ngx_sandbox_redis_calls_init(ngx_sandbox_redis_t *redis);
 void ngx_sandbox_redis_calls_destroy(ngx_sandbox_redis_t *redis);
 
+
+/* ngx_sandbox_redis_call.c */
+
 ngx_sandbox_redis_call_t *ngx_sandbox_redis_call_start(ngx_sandbox_redis_t *redis, ngx_uint_t n,
     const char **argv, const size_t *lens, ngx_sandbox_redis_handler_pt handler, void *data);
 /* Hands a call to hiredis, ahead of those that are queued. */
 ngx_int_t ngx_sandbox_redis_call_send(ngx_sandbox_redis_call_t *call);
+/* Out of its queue; its handler is told later. */
+void ngx_sandbox_redis_call_fail(ngx_sandbox_redis_call_t *call);
+/* Runs the handler of a call that is in no queue any more, and frees it. */
+void ngx_sandbox_redis_call_tell(ngx_sandbox_redis_call_t *call, ngx_int_t rc, redisReply *reply);
 
 
 /* ngx_sandbox_redis_script.c */

@@ -16,6 +16,7 @@ struct ngx_sandbox_mask_s {
 
 
 static ngx_int_t ngx_sandbox_mask_add(ngx_sandbox_mask_t *mask, ngx_pool_t *pool, ngx_str_t *value);
+static int ngx_libc_cdecl ngx_sandbox_mask_cmp(const void *one, const void *two);
 static ngx_str_t ngx_sandbox_mask_value(ngx_pool_t *pool, ngx_str_t text, ngx_str_t *value);
 
 
@@ -47,7 +48,21 @@ ngx_sandbox_mask_create(ngx_pool_t *pool, ngx_sandbox_definition_t *d)
         }
     }
 
+    /* a value inside another must not be replaced first: the rest of the longer one would stay */
+
+    ngx_qsort(mask->values.elts, mask->values.nelts, sizeof(ngx_str_t), ngx_sandbox_mask_cmp);
+
     return mask;
+}
+
+
+static int ngx_libc_cdecl
+ngx_sandbox_mask_cmp(const void *one, const void *two)
+{
+    const ngx_str_t  *a = one;
+    const ngx_str_t  *b = two;
+
+    return a->len == b->len ? 0 : (a->len > b->len ? -1 : 1);
 }
 
 

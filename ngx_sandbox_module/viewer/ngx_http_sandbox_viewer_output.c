@@ -6,8 +6,6 @@
 
 
 static ngx_int_t ngx_http_sandbox_viewer_write(ngx_sandbox_viewer_t *v, ngx_str_t *text, ngx_uint_t last);
-static ngx_int_t ngx_http_sandbox_viewer_log_offset(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s,
-    ngx_uint_t events);
 static void ngx_http_sandbox_viewer_last(ngx_sandbox_viewer_t *v, sbx_buf_t *b);
 
 
@@ -84,16 +82,18 @@ ngx_http_sandbox_viewer_comment(ngx_sandbox_viewer_t *v)
 ngx_int_t
 ngx_http_sandbox_viewer_send(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
 {
-    ngx_int_t   rc;
-    ngx_str_t   text;
-    ngx_uint_t  events, last;
+    ngx_int_t                rc;
+    ngx_str_t                text;
+    ngx_uint_t               events, last;
+    ngx_http_sandbox_ctx_t  *ctx;
 
-    if (ngx_sandbox_stretch_text(s, &v->feed->run, &v->cursor, v->ndjson, &text, &events) != NGX_OK
-        || ngx_http_sandbox_viewer_log_offset(v, s, events) != NGX_OK)
-    {
+    if (ngx_sandbox_stretch_text(s, &v->feed->run, &v->cursor, v->ndjson, &text, &events) != NGX_OK) {
         ngx_http_sandbox_viewer_finalize(v, NGX_ERROR);
         return NGX_DONE;
     }
+
+    ctx = ngx_http_get_module_ctx(v->request, ngx_http_sandbox_module);
+    ctx->events += events;
 
     /* nginx may point into the stretch until the write is done, or the request */
 
@@ -124,36 +124,6 @@ ngx_http_sandbox_viewer_send(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
     }
 
     return rc;
-}
-
-
-static ngx_int_t
-ngx_http_sandbox_viewer_log_offset(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s, ngx_uint_t events)
-{
-    sbx_buf_t                b;
-    sbx_mem_t                mem;
-    ngx_http_sandbox_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(v->request, ngx_http_sandbox_module);
-
-    ctx->events += events;
-
-    if (!s->terminal) {
-        /* the exact place only matters where a log line can show it: see ngx_http_sandbox_viewer_finalize() */
-        return NGX_OK;
-    }
-
-    ngx_sandbox_pool_mem(&mem, v->request->pool);
-    sbx_buf_init(&b, &mem, 0);
-    sbx_offset_print(&b, ngx_sandbox_sbx(v->feed->run.id), s->last.n, s->last.k);
-
-    if (b.rc != SBX_OK) {
-        return NGX_ERROR;
-    }
-
-    ctx->last_offset = ngx_sandbox_str(sbx_buf_view(&b));
-
-    return NGX_OK;
 }
 
 
@@ -280,6 +250,7 @@ ngx_http_sandbox_viewer_again(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
     sbx_mem_t                     mem;
     sbx_str_t                     json;
     ngx_sandbox_cursor_t         *at;
+    ngx_http_sandbox_ctx_t       *ctx;
     ngx_sandbox_stretch_entry_t  *e;
 
     ngx_sandbox_pool_mem(&mem, v->request->pool);
@@ -307,7 +278,40 @@ ngx_http_sandbox_viewer_again(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
         b.rc = id.rc;
     }
 
+    ctx = ngx_http_get_module_ctx(v->request, ngx_http_sandbox_module);
+    ctx->last_offset = ngx_sandbox_str(sbx_buf_view(&id));
+    ctx->events++;
+
     ngx_http_sandbox_viewer_last(v, &b);
+}
+
+
+/* for logs, where the client may be gone already */
+
+ngx_int_t
+ngx_http_sandbox_viewer_last_offset(ngx_http_request_t *r, ngx_str_t *offset)
+{
+    sbx_buf_t                b;
+    sbx_mem_t                mem;
+    ngx_sandbox_viewer_t    *v;
+    ngx_http_sandbox_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_sandbox_module);
+    v = ctx->viewer;
+
+    *offset = ctx->last_offset;
+
+    if (offset->len || v == NULL || v->sent == 0) {
+        return NGX_OK;
+    }
+
+    ngx_sandbox_pool_mem(&mem, r->pool);
+    sbx_buf_init(&b, &mem, 0);
+    sbx_offset_print(&b, ngx_sandbox_sbx(ctx->run_id), v->cursor.n, v->cursor.k);
+
+    *offset = ngx_sandbox_str(sbx_buf_view(&b));
+
+    return b.rc == SBX_OK ? NGX_OK : NGX_ERROR;
 }
 
 

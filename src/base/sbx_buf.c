@@ -136,7 +136,7 @@ sbx_buf_grow(sbx_buf_t *b, size_t len)
         return false;
     }
 
-    if (b->len != 0) {
+    if (b->data != NULL) {
         memcpy(data, b->data, b->len);
     }
 

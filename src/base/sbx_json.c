@@ -209,7 +209,11 @@ sbx_json_set(sbx_arena_t *arena, sbx_json_t *object, sbx_str_t key, sbx_json_t *
         return NULL;
     }
 
-    v->key = key.data != NULL ? key : sbx_string("");
+    if (key.data == NULL) {
+        key = sbx_string("");
+    }
+
+    v->key = key;
     v->next = NULL;
 
     prev = NULL;
@@ -375,7 +379,7 @@ sbx_equal_sorted(const sbx_json_t *a, const sbx_json_t *b, bool *done)
     n = a->count;
     mem = &sbx_mem_default;
 
-    v = mem->alloc(mem->ctx, 3 * n * sizeof(*v));
+    v = mem->alloc(mem->ctx, 3 * n * sizeof(void *));
     if (v == NULL) {
         *done = false;
         return false;

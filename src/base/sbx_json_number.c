@@ -13,6 +13,7 @@
 #include "sbx_json_internal.h"
 
 
+#define SBX_EXACT_TEXT      24      /* longer numbers are not worth a try */
 #define SBX_EXACT_DIGITS    15      /* every decimal of so many digits has a double of its own */
 #define SBX_EXACT_POWER     22      /* the highest power of ten that is a double */
 #define SBX_EXACT_INTEGER   9007199254740992.0
@@ -28,6 +29,8 @@ typedef struct {
 
 
 static double sbx_number_exact(const char *text, size_t len, bool *exact);
+static uint64_t sbx_number_digits(const char **p, const char *end, uint64_t mantissa);
+static int sbx_number_exponent(const char *p, const char *end);
 static double sbx_number_strtod(const char *text, size_t len, char *buf);
 static bool sbx_decimal_short(sbx_decimal_t *d, double n);
 static void sbx_decimal_shortest(sbx_decimal_t *d, double n);
@@ -88,9 +91,11 @@ sbx_json_number_format(char text[SBX_NUMBER_MAX], double n)
     uint64_t        value;
     sbx_decimal_t   d;
 
+    static const char  null_text[4] = { 'n', 'u', 'l', 'l' };
+
     if (!isfinite(n)) {
-        memcpy(text, "null", 4);
-        return 4;
+        memcpy(text, null_text, sizeof(null_text));
+        return sizeof(null_text);
     }
 
     sign = 0;
@@ -130,61 +135,38 @@ sbx_json_number_format(char text[SBX_NUMBER_MAX], double n)
 static double
 sbx_number_exact(const char *text, size_t len, bool *exact)
 {
-    int          power, exponent;
-    bool         negative, minus;
+    int          power;
+    bool         negative;
     double       n;
     uint64_t     mantissa;
     const char  *p, *end;
 
     *exact = false;
 
-    if (len > 24) {
+    if (len > SBX_EXACT_TEXT) {
         return 0;
     }
 
     p = text;
     end = text + len;
-    mantissa = 0;
     power = 0;
-    exponent = 0;
 
     negative = p < end && *p == '-';
     p += negative;
 
-    for ( /* void */ ; p < end && *p >= '0' && *p <= '9'; p++) {
-        mantissa = mantissa * 10 + (uint64_t) (*p - '0');
-        if (mantissa > (uint64_t) 1 << 53) {
-            return 0;
-        }
-    }
+    mantissa = sbx_number_digits(&p, end, 0);
 
     if (p < end && *p == '.') {
-        for (p++; p < end && *p >= '0' && *p <= '9'; p++) {
-            mantissa = mantissa * 10 + (uint64_t) (*p - '0');
-            power--;
-
-            if (mantissa > (uint64_t) 1 << 53) {
-                return 0;
-            }
-        }
+        text = ++p;
+        mantissa = sbx_number_digits(&p, end, mantissa);
+        power = (int) (text - p);
     }
 
-    if (p < end) {
-        p++;
-        minus = p < end && *p == '-';
-        p += p < end && (*p == '-' || *p == '+');
+    power += sbx_number_exponent(p, end);
 
-        for ( /* void */ ; p < end; p++) {
-            exponent = exponent * 10 + (*p - '0');
-            if (exponent > 2 * SBX_EXACT_POWER) {
-                return 0;
-            }
-        }
-
-        power += minus ? -exponent : exponent;
-    }
-
-    if (power < -SBX_EXACT_POWER || power > SBX_EXACT_POWER) {
+    if (mantissa > (uint64_t) 1 << 53 || power < -SBX_EXACT_POWER
+        || power > SBX_EXACT_POWER)
+    {
         return 0;
     }
 
@@ -194,6 +176,44 @@ sbx_number_exact(const char *text, size_t len, bool *exact)
     *exact = true;
 
     return negative ? -n : n;
+}
+
+
+/* Goes on from `mantissa`; UINT64_MAX when that is too much. */
+
+static uint64_t
+sbx_number_digits(const char **p, const char *end, uint64_t mantissa)
+{
+    for ( /* void */ ; *p < end && **p >= '0' && **p <= '9'; (*p)++) {
+        mantissa = mantissa <= (uint64_t) 1 << 53
+                   ? mantissa * 10 + (uint64_t) (**p - '0') : UINT64_MAX;
+    }
+
+    return mantissa;
+}
+
+
+/* What follows the mantissa: nothing, or "e" and a number.  Large ones are only told to be large. */
+
+static int
+sbx_number_exponent(const char *p, const char *end)
+{
+    int   exponent;
+    bool  minus;
+
+    if (p == end) {
+        return 0;
+    }
+
+    p++;
+    minus = p < end && *p == '-';
+    p += p < end && (*p == '-' || *p == '+');
+
+    for (exponent = 0; p < end && exponent < 1000; p++) {
+        exponent = exponent * 10 + (*p - '0');
+    }
+
+    return minus ? -exponent : exponent;
 }
 
 
@@ -418,7 +438,8 @@ sbx_decimal_print(char *text, const sbx_decimal_t *d)
     }
 
     if (d->point > -6 && d->point <= 0) {
-        memcpy(p, "0.", 2);
+        p[0] = '0';
+        p[1] = '.';
         memset(p + 2, '0', (size_t) -d->point);
         memcpy(p + 2 - d->point, d->digits, n);
         return 2 + (size_t) -d->point + n;

@@ -55,7 +55,7 @@ sbx_json_object_finish(const sbx_mem_t *mem, sbx_json_t *object, bool unique, bo
         return SBX_OK;
     }
 
-    v = mem->alloc(mem->ctx, 2 * (size_t) object->count * sizeof(*v));
+    v = mem->alloc(mem->ctx, 2 * (size_t) object->count * sizeof(void *));
     if (v == NULL) {
         return SBX_NOMEM;
     }
@@ -232,6 +232,6 @@ sbx_merge_sort(const sbx_json_t **v, const sbx_json_t **temp, size_t n,
             }
         }
 
-        memcpy(v, temp, n * sizeof(*v));
+        memcpy(v, temp, n * sizeof(void *));
     }
 }

@@ -188,7 +188,7 @@ sbx_print_sorted_object(sbx_buf_t *out, const sbx_json_t *object)
     v = small;
 
     if (n > SBX_PRINT_SMALL) {
-        v = out->mem->alloc(out->mem->ctx, 2 * n * sizeof(*v));
+        v = out->mem->alloc(out->mem->ctx, 2 * n * sizeof(void *));
         if (v == NULL) {
             out->rc = SBX_NOMEM;
             return;

@@ -73,6 +73,10 @@ sbx_sentinel_probe(sbx_str_t bytes, sbx_str_t nonce, size_t window, int *exit_co
 bool
 sbx_sentinel_code(sbx_str_t line, sbx_str_t nonce, double *code)
 {
+    if (line.data == NULL || nonce.data == NULL) {
+        return false;
+    }
+
     if (sbx_sentinel_plain(line, nonce, code)) {
         return true;
     }
@@ -92,7 +96,7 @@ sbx_sentinel_last(sbx_str_t bytes, sbx_str_t nonce, size_t window, double *code)
         bytes.len = window;
     }
 
-    while (bytes.len != 0) {
+    while (bytes.data != NULL && bytes.len != 0) {
         feed = sbx_sentinel_feed(bytes);
 
         line = bytes;

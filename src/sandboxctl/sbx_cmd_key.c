@@ -10,87 +10,42 @@
 #define SBX_KEY_ARENA  65536
 
 
+typedef struct {
+    sbx_sandbox_key_input_t   in;
+    const char               *workspace;
+    bool                      explain;
+} sbx_key_args_t;
+
+
+static int sbx_key_options(int argc, char **argv, sbx_key_args_t *args);
 static int sbx_key_compute(sbx_sandbox_key_input_t *in, const char *workspace, bool explain);
 static int sbx_key_workspace_file(sbx_arena_t *arena, const char *path, const sbx_json_t **workspace);
 static int sbx_key_print(const sbx_sandbox_key_t *key, bool explain);
 static int sbx_run_id_print(sbx_str_t dir, sbx_str_t run_id);
 static int sbx_run_id_decoded(sbx_str_t name);
+static int sbx_probe_file(const char *path, sbx_str_t run_id, size_t window);
 
 
 int
 sbx_cmd_key(int argc, char **argv)
 {
-    int                       c;
-    bool                      explain;
-    const char               *workspace;
-    sbx_sandbox_key_input_t   in;
+    int              code;
+    sbx_key_args_t   args;
 
-    static const struct option  options[] = {
-        { "thread-id", required_argument, NULL, 't' },
-        { "sandbox", required_argument, NULL, 's' },
-        { "provider", required_argument, NULL, 'p' },
-        { "workspace", required_argument, NULL, 'w' },
-        { "user", required_argument, NULL, 'u' },
-        { "org", required_argument, NULL, 'o' },
-        { "run-id", required_argument, NULL, 'r' },
-        { "explain", no_argument, NULL, 'e' },
-        { NULL, 0, NULL, 0 }
-    };
+    memset(&args, 0, sizeof(args));
 
-    memset(&in, 0, sizeof(in));
-    workspace = NULL;
-    explain = false;
-
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        switch (c) {
-
-        case 't':
-            in.thread_id = sbx_ctl_str(optarg);
-            break;
-
-        case 's':
-            in.sandbox_id = sbx_ctl_str(optarg);
-            break;
-
-        case 'p':
-            in.provider = sbx_ctl_str(optarg);
-            break;
-
-        case 'w':
-            workspace = optarg;
-            break;
-
-        case 'u':
-            in.has_tenant = true;
-            in.user_id = sbx_ctl_str(optarg);
-            break;
-
-        case 'o':
-            in.has_tenant = true;
-            in.org_id = sbx_ctl_str(optarg);
-            break;
-
-        case 'r':
-            in.per_run = true;
-            in.run_id = sbx_ctl_str(optarg);
-            break;
-
-        case 'e':
-            explain = true;
-            break;
-
-        default:
-            return sbx_ctl_usage("\"key\" has no such option, or it needs a value");
-        }
+    code = sbx_key_options(argc, argv, &args);
+    if (code != SBX_CTL_OK) {
+        return code;
     }
 
-    if (optind != argc || in.thread_id.data == NULL || in.sandbox_id.data == NULL
-        || in.provider.data == NULL)
+    if (optind != argc || args.in.thread_id.data == NULL || args.in.sandbox_id.data == NULL
+        || args.in.provider.data == NULL)
     {
         return sbx_ctl_usage("\"key\" needs --thread-id, --sandbox and --provider, and nothing but options");
     }
 
-    return sbx_key_compute(&in, workspace, explain);
+    return sbx_key_compute(&args.in, args.workspace, args.explain);
 }
 
 
@@ -138,11 +93,8 @@ sbx_cmd_run_id(int argc, char **argv)
 int
 sbx_cmd_probe(int argc, char **argv)
 {
-    int        c, code, exit_code;
-    bool       found;
-    char       nonce[SBX_NONCE_LEN];
+    int        c;
     long long  window;
-    sbx_buf_t  journal;
     sbx_str_t  run_id;
 
     static const struct option  options[] = {
@@ -177,31 +129,69 @@ sbx_cmd_probe(int argc, char **argv)
         return sbx_ctl_usage("\"probe\" needs --run-id and one file");
     }
 
-    if (sbx_journal_nonce(run_id, nonce) != SBX_OK) {
-        return sbx_ctl_error("out of memory");
+    return sbx_probe_file(argv[optind], run_id, (size_t) window);
+}
+
+
+static int
+sbx_key_options(int argc, char **argv, sbx_key_args_t *args)
+{
+    int  c;
+
+    static const struct option  options[] = {
+        { "thread-id", required_argument, NULL, 't' },
+        { "sandbox", required_argument, NULL, 's' },
+        { "provider", required_argument, NULL, 'p' },
+        { "workspace", required_argument, NULL, 'w' },
+        { "user", required_argument, NULL, 'u' },
+        { "org", required_argument, NULL, 'o' },
+        { "run-id", required_argument, NULL, 'r' },
+        { "explain", no_argument, NULL, 'e' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (c) {
+
+        case 't':
+            args->in.thread_id = sbx_ctl_str(optarg);
+            break;
+
+        case 's':
+            args->in.sandbox_id = sbx_ctl_str(optarg);
+            break;
+
+        case 'p':
+            args->in.provider = sbx_ctl_str(optarg);
+            break;
+
+        case 'w':
+            args->workspace = optarg;
+            break;
+
+        case 'u':
+            args->in.has_tenant = true;
+            args->in.user_id = sbx_ctl_str(optarg);
+            break;
+
+        case 'o':
+            args->in.has_tenant = true;
+            args->in.org_id = sbx_ctl_str(optarg);
+            break;
+
+        case 'r':
+            args->in.per_run = true;
+            args->in.run_id = sbx_ctl_str(optarg);
+            break;
+
+        case 'e':
+            args->explain = true;
+            break;
+
+        default:
+            return sbx_ctl_usage("\"key\" has no such option, or it needs a value");
+        }
     }
-
-    sbx_buf_init(&journal, &sbx_mem_default, SBX_CTL_FILE_MAX);
-
-    found = false;
-    code = sbx_ctl_read_all(argv[optind], &journal);
-
-    if (code == SBX_CTL_OK) {
-        found = sbx_sentinel_probe(sbx_buf_view(&journal), (sbx_str_t) { nonce, SBX_NONCE_LEN },
-                                   (size_t) window, &exit_code);
-    }
-
-    sbx_buf_free(&journal);
-
-    if (code != SBX_CTL_OK) {
-        return code;
-    }
-
-    if (!found) {
-        return sbx_ctl_error("%s: no exit sentinel of this run", sbx_ctl_name(argv[optind]));
-    }
-
-    printf("%d\n", exit_code);
 
     return SBX_CTL_OK;
 }
@@ -356,4 +346,42 @@ sbx_run_id_decoded(sbx_str_t name)
     sbx_buf_free(&run_id);
 
     return code;
+}
+
+
+static int
+sbx_probe_file(const char *path, sbx_str_t run_id, size_t window)
+{
+    int        code, exit_code;
+    bool       found;
+    char       nonce[SBX_NONCE_LEN];
+    sbx_buf_t  journal;
+
+    if (sbx_journal_nonce(run_id, nonce) != SBX_OK) {
+        return sbx_ctl_error("out of memory");
+    }
+
+    sbx_buf_init(&journal, &sbx_mem_default, SBX_CTL_FILE_MAX);
+
+    found = false;
+    code = sbx_ctl_read_all(path, &journal);
+
+    if (code == SBX_CTL_OK) {
+        found = sbx_sentinel_probe(sbx_buf_view(&journal), (sbx_str_t) { nonce, SBX_NONCE_LEN },
+                                   window, &exit_code);
+    }
+
+    sbx_buf_free(&journal);
+
+    if (code != SBX_CTL_OK) {
+        return code;
+    }
+
+    if (!found) {
+        return sbx_ctl_error("%s: no exit sentinel of this run", sbx_ctl_name(path));
+    }
+
+    printf("%d\n", exit_code);
+
+    return SBX_CTL_OK;
 }

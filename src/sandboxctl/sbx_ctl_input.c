@@ -27,7 +27,7 @@ static int sbx_ctl_pieces(int fd, const char *path, sbx_ctl_bytes_pt handler, vo
 static int sbx_ctl_append(void *data, sbx_str_t bytes);
 static int sbx_ctl_feed(void *data, sbx_str_t bytes);
 static sbx_rc_e sbx_ctl_line(void *data, sbx_str_t text, uint64_t end);
-static void sbx_ctl_message(const char *format, va_list args);
+static void sbx_ctl_prefix(void);
 
 
 int
@@ -154,11 +154,13 @@ sbx_ctl_usage(const char *format, ...)
 {
     va_list  args;
 
+    sbx_ctl_prefix();
+
     va_start(args, format);
-    sbx_ctl_message(format, args);
+    vfprintf(stderr, format, args);
     va_end(args);
 
-    fputs("Run \"sandboxctl help\" for the commands and their arguments.\n", stderr);
+    fputs("\nRun \"sandboxctl help\" for the commands and their arguments.\n", stderr);
 
     return SBX_CTL_USAGE;
 }
@@ -169,9 +171,13 @@ sbx_ctl_error(const char *format, ...)
 {
     va_list  args;
 
+    sbx_ctl_prefix();
+
     va_start(args, format);
-    sbx_ctl_message(format, args);
+    vfprintf(stderr, format, args);
     va_end(args);
+
+    putc('\n', stderr);
 
     return SBX_CTL_FAILED;
 }
@@ -280,13 +286,11 @@ sbx_ctl_line(void *data, sbx_str_t text, uint64_t end)
 
 
 static void
-sbx_ctl_message(const char *format, va_list args)
+sbx_ctl_prefix(void)
 {
     /* What was printed so far comes first on a terminal, too. */
 
     (void) fflush(stdout);
 
     fputs("sandboxctl: ", stderr);
-    vfprintf(stderr, format, args);
-    putc('\n', stderr);
 }

@@ -4,6 +4,7 @@
 #include "sbx_vector.h"
 
 
+static sbx_rc_e sbx_key_results(sbx_arena_t *arena, const sbx_sandbox_key_t *key, sbx_json_t *result);
 static sbx_json_t *sbx_stand_in(sbx_arena_t *arena, const sbx_json_t *v);
 static sbx_json_t *sbx_stand_in_list(sbx_arena_t *arena, const sbx_json_t *v);
 static sbx_json_t *sbx_stand_in_secret(sbx_arena_t *arena, const sbx_json_t *name);
@@ -63,11 +64,18 @@ sbx_vector_sandbox_key(sbx_arena_t *arena, const sbx_json_t *input, sbx_json_t *
         return rc;
     }
 
-    if (!sbx_vector_add_string(arena, result, "workspaceHash", (sbx_str_t) { key.workspace_hash, SBX_FNV_HEX })
-        || !sbx_vector_add_string(arena, result, "key", (sbx_str_t) { key.key, SBX_FNV_HEX })
-        || !sbx_vector_add_string(arena, result, "fullKey", (sbx_str_t) { key.key, SBX_SANDBOX_KEY_LEN })
-        || !sbx_vector_add_string(arena, result, "workspaceMaterial", key.workspace_material)
-        || !sbx_vector_add_string(arena, result, "keyMaterial", key.key_material))
+    return sbx_key_results(arena, &key, result);
+}
+
+
+static sbx_rc_e
+sbx_key_results(sbx_arena_t *arena, const sbx_sandbox_key_t *key, sbx_json_t *result)
+{
+    if (!sbx_vector_add_string(arena, result, "workspaceHash", (sbx_str_t) { key->workspace_hash, SBX_FNV_HEX })
+        || !sbx_vector_add_string(arena, result, "key", (sbx_str_t) { key->key, SBX_FNV_HEX })
+        || !sbx_vector_add_string(arena, result, "fullKey", (sbx_str_t) { key->key, SBX_SANDBOX_KEY_LEN })
+        || !sbx_vector_add_string(arena, result, "workspaceMaterial", key->workspace_material)
+        || !sbx_vector_add_string(arena, result, "keyMaterial", key->key_material))
     {
         return SBX_NOMEM;
     }

@@ -365,7 +365,9 @@ sbx_transcript_end(sbx_transcript_t *t, const sbx_end_t *end)
 {
     sbx_end_t  e;
 
-    if (t->rc != SBX_OK) {
+    /* a line over the limit was not taken in: what came before it can be ended */
+
+    if (t->rc != SBX_OK && t->rc != SBX_TOO_LARGE) {
         return t->rc;
     }
 

@@ -58,9 +58,10 @@ sbx_rc_e sbx_transcript_feed(sbx_transcript_t *t, sbx_str_t bytes);
 
 /*
  * The end: nothing more will be fed.  Emits what closes open messages and tool
- * calls, then the terminal chunk.  A partial last line is dropped.  end->kind
- * SBX_END_EXIT is filled in from a sentinel that was read.  SBX_DIVERGED too
- * when the replay is shorter than what is stored.
+ * calls, then the terminal chunk.  A partial last line is dropped, and so is
+ * one that was too large.  end->kind SBX_END_EXIT is filled in from a sentinel
+ * that was read.  SBX_DIVERGED too when the replay is shorter than what is
+ * stored.
  */
 sbx_rc_e sbx_transcript_end(sbx_transcript_t *t, const sbx_end_t *end);
 

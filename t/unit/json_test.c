@@ -365,6 +365,49 @@ making(void **state)
 }
 
 
+/* A text that needs memory in every way there is: escapes, depth, many keys, a long number. */
+
+static void
+heavy_text(sbx_buf_t *text)
+{
+    size_t  n;
+
+    sbx_buf_init(text, &sbx_mem_default, 0);
+    sbx_buf_literal(text, "{\"9\":1,\"a\":\"\\n");
+
+    for (n = 0; n < 3000; n++) {
+        sbx_buf_literal(text, "x\\t");
+    }
+
+    sbx_buf_literal(text, "\",\"deep\":");
+
+    for (n = 0; n < 200; n++) {
+        sbx_buf_literal(text, "[{\"k\":");
+    }
+
+    sbx_buf_literal(text, "1");
+
+    for (n = 0; n < 200; n++) {
+        sbx_buf_literal(text, "}]");
+    }
+
+    for (n = 0; n < 100; n++) {
+        sbx_buf_literal(text, ",\"m");
+        sbx_buf_u64(text, n % 60);
+        sbx_buf_literal(text, "\":0.12345678901234567890123456789");
+    }
+
+    sbx_buf_literal(text, ",\"long\":");
+
+    for (n = 0; n < 700; n++) {
+        sbx_buf_char(text, '7');
+    }
+
+    sbx_buf_literal(text, "}");
+    assert_int_equal(text->rc, SBX_OK);
+}
+
+
 /* Parsing, copying and printing with the first, second ... allocation failing: no crash, no leak, no wrong answer. */
 
 static void
@@ -380,39 +423,7 @@ without_memory(void **state)
 
     (void) state;
 
-    sbx_buf_init(&text, &sbx_mem_default, 0);
-    sbx_buf_literal(&text, "{\"9\":1,\"a\":\"\\n");
-
-    for (n = 0; n < 3000; n++) {
-        sbx_buf_literal(&text, "x\\t");
-    }
-
-    sbx_buf_literal(&text, "\",\"deep\":");
-
-    for (n = 0; n < 200; n++) {
-        sbx_buf_literal(&text, "[{\"k\":");
-    }
-
-    sbx_buf_literal(&text, "1");
-
-    for (n = 0; n < 200; n++) {
-        sbx_buf_literal(&text, "}]");
-    }
-
-    for (n = 0; n < 100; n++) {
-        sbx_buf_literal(&text, ",\"m");
-        sbx_buf_u64(&text, n % 60);
-        sbx_buf_literal(&text, "\":0.12345678901234567890123456789");
-    }
-
-    sbx_buf_literal(&text, ",\"long\":");
-
-    for (n = 0; n < 700; n++) {
-        sbx_buf_char(&text, '7');
-    }
-
-    sbx_buf_literal(&text, "}");
-    assert_int_equal(text.rc, SBX_OK);
+    heavy_text(&text);
 
     for (n = 0; ; n++) {
         mem = test_memory_init(&m, n);

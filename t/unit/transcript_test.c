@@ -178,6 +178,8 @@ test_lines_and_flags(void **state)
     assert_int_equal(reader_open(&r, &sbx_mem_default, &conf), SBX_OK);
     assert_int_equal(reader_feed(&r, str(INIT CALL RESULT), 1), SBX_TOO_LARGE);
     assert_int_equal(reader_feed(&r, str(INIT), 1), SBX_TOO_LARGE);
+    assert_int_equal(reader_end(&r), SBX_OK);
+    assert_int_equal(reader_feed(&r, str(INIT), 1), SBX_INVALID);
     reader_close(&r);
 
     conf.line_max = 0;
