@@ -429,7 +429,7 @@ sbx_parse_map_key(void *ctx, const unsigned char *data, size_t len)
     }
 
     bit = len == 0
-          ? 1 : (uint64_t) 1 << ((len * 5 + data[0] + data[len - 1] * 3u) & 63);
+          ? 1 : (uint64_t) 1 << ((len * 5 + data[0] + (size_t) data[len - 1] * 3) & 63);
 
     if (frame->seen & bit) {
         for (node = frame->node->u.list.first; node != NULL; node = node->next)

@@ -157,7 +157,7 @@ sbx_ctl_usage(const char *format, ...)
     sbx_ctl_prefix();
 
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vfprintf(stderr, format, args);     /* NOLINT(clang-analyzer-valist.Uninitialized): it is not, one line up */
     va_end(args);
 
     fputs("\nRun \"sandboxctl help\" for the commands and their arguments.\n", stderr);
@@ -174,7 +174,7 @@ sbx_ctl_error(const char *format, ...)
     sbx_ctl_prefix();
 
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vfprintf(stderr, format, args);     /* NOLINT(clang-analyzer-valist.Uninitialized): it is not, one line up */
     va_end(args);
 
     putc('\n', stderr);

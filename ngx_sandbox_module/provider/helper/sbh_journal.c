@@ -57,7 +57,7 @@ sbh_journal_ended(sbh_t *h, int *exit_code)
 }
 
 
-/* One write, on a line of its own whatever came before.  Synced: after a power cut an ended run is still an ended one. */
+/* On a line of its own whatever came before.  Synced: after a power cut an ended run is still an ended one. */
 
 int
 sbh_journal_end(int fd, const char *nonce, int exit_code)

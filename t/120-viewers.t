@@ -1,0 +1,149 @@
+# Many viewers of one run, and slow ones.
+
+use lib 't/lib';
+use SandboxTest;
+use SandboxRun;
+use Test::Nginx::Socket 'no_plan';
+
+worker_connections(1024);
+
+our $paced = <<'END';
+#!/bin/sh
+. "${0%/*}/agent.sh"
+i=0
+say "start"
+hold start
+while [ $i -lt 100 ]; do i=$((i + 1)); say "w$i"; sleep 0.01; done
+say "stop"
+hold end
+result
+END
+
+add_block_preprocessor(sub {
+    my $block = shift;
+    $block->set_value('idle', '');
+    $block->set_value('agent', $paced) if !defined $block->agent;
+});
+
+sub commands { return redis('INFO', 'stats') =~ /total_commands_processed:(\d+)/ ? $1 : die }
+
+sub connections { return scalar(grep { !/cmd=client/ } split /\n/, redis('CLIENT', 'LIST')) }
+
+# Redis commands while 100 chunks come
+
+sub cost
+{
+    my $h = shift;
+
+    my $before = commands();
+    gate('start');
+    read_http($h, until => '"delta":"stop"', timeout => 30);
+    return commands() - $before;
+}
+
+sub fresh { unlink map { "$ENV{TEST_NGINX_TMP}/gate-$_" } qw(start end) }
+
+sub worker_memory
+{
+    my ($pid) = nginx_workers();
+    return slurp("/proc/$pid/status") =~ /^VmRSS:\s+(\d+) kB/m ? $1 : die;
+}
+
+run_tests();
+
+__DATA__
+
+=== TEST 1: 50 viewers get the same, and cost Redis nothing
+--- check
+my $h = post('r1', thread => 't1');
+read_http($h, until => '"delta":"start"');
+my $alone = cost($h);
+gate('end');
+read_http($h);
+fresh();
+
+$h = post('r2', thread => 't2');
+read_http($h, until => '"delta":"start"');
+my $connections = connections();
+my @viewers = map { open_http('GET', '/chat?offset=-1&runId=r2') } 1 .. 49;
+read_http($_, until => '"delta":"start"') for @viewers;
+is(connections(), $connections, "$name - no connection for a viewer");
+my $crowd = cost($h);
+gate('end');
+my $body = read_http($h)->{body};
+is(scalar(grep { my $r = read_http($_); $r->{complete} && $r->{body} eq $body } @viewers), 49, "$name - all got all of it");
+fresh();
+
+for (1 .. 100) {
+    my $v = open_http('GET', '/chat?offset=-1&runId=r2');
+    read_http($v, until => 'RUN_STARTED');
+    close $v->{socket};
+}
+$h = post('r3', thread => 't3');
+for (1 .. 100) {
+    my $v = open_http('GET', '/chat?offset=-1&runId=r3');
+    read_http($v, until => '"delta":"start"');
+    close $v->{socket};
+}
+read_http($h, until => '"delta":"start"');
+ok(wait_for(sub { get('/status')->{body} =~ /"viewers":1\}/ }), "$name - all but one have left");
+my $later = cost($h);
+diag("Redis commands for 100 chunks: $alone with 1 viewer, $crowd with 50, $later after 100 that left");
+cmp_ok($crowd, '<', $alone * 1.3 + 30, "$name - not more with 50 viewers");
+cmp_ok($later, '<', $alone * 1.3 + 30, "$name - not more after 100 that left");
+gate('end');
+read_http($h);
+is(connections(), $connections, "$name - connections are as before");
+
+
+
+=== TEST 2: viewers that arrive at any moment lose and repeat nothing
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+i=0
+while [ $i -lt 3000 ]; do i=$((i + 1)); say "w$i"; done
+result
+--- check
+my $h = post('r1');
+my @viewers;
+while (1) {
+    push @viewers, open_http('GET', '/chat?offset=-1&runId=r1');
+    last if read_http($h, until => sub { 1 }, timeout => 1)->{body} =~ /RUN_FINISHED/ || @viewers > 150;
+    read_http($h, until => do { my $n = length($h->{in}) + 8000; sub { length($h->{in}) > $n } });
+}
+my $all = read_http($h)->{body};
+cmp_ok(scalar @viewers, '>', 5, "$name - several");
+is(scalar(grep { read_http($_)->{body} ne $all } @viewers), 0, "$name - the same for each of them");
+my @n = map { /:(\d{16})\.000000$/ ? $1 + 0 : () } ids($all);
+is(join(' ', @n), join(' ', 1 .. @n), "$name - dense");
+
+
+
+=== TEST 3: one that does not read costs no memory, holds nobody up, and gets everything in the end
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+init s1
+say start
+hold start
+line=$(head -c 30000 /dev/zero | tr '\0' x)
+i=0
+while [ $i -lt 1000 ]; do i=$((i + 1)); say "$i $line"; done
+result
+--- check
+my $h = post('r1');
+read_http($h, until => '"delta":"start"');
+my @slow = map { open_http('GET', '/chat?offset=-1&runId=r1', receive => 4096) } 1 .. 20;
+ok(wait_for(sub { get('/status')->{body} =~ /"viewers":21/ }), "$name - 20 that do not read");
+my $before = worker_memory();
+gate('start');
+my $all = read_http($h, timeout => 60);
+ok($all->{complete}, "$name - one that reads is not held up");
+my $grown = worker_memory() - $before;
+diag("worker grew by $grown kB");
+cmp_ok($grown, '<', $ENV{BUILD} && $ENV{BUILD} eq 'sanitize' ? 400000 : 24000, "$name - while 30 MB went by");
+is(scalar(grep { my $r = read_http($_, timeout => 60); $r->{complete} && $r->{body} eq $all->{body} } @slow[0 .. 2]), 3,
+   "$name - the slow ones get everything");
+close $_->{socket} for @slow[3 .. 19];
+ok(wait_for(sub { get('/status')->{body} =~ /"viewers":0/ }), "$name - all have left");
