@@ -70,8 +70,8 @@ read_http($_, until => '"delta":"start"') for @viewers;
 is(connections(), $connections, "$name - no connection for a viewer");
 my $crowd = cost($h);
 gate('end');
-my $body = read_http($h)->{body};
-is(scalar(grep { my $r = read_http($_); $r->{complete} && $r->{body} eq $body } @viewers), 49, "$name - all got all of it");
+my $all = read_http($h)->{body};
+is(scalar(grep { my $r = read_http($_); $r->{complete} && $r->{body} eq $all } @viewers), 49, "$name - all got all of it");
 fresh();
 
 for (1 .. 100) {
@@ -106,6 +106,7 @@ while [ $i -lt 3000 ]; do i=$((i + 1)); say "w$i"; done
 result
 --- check
 my $h = post('r1');
+read_http($h, until => 'RUN_STARTED');
 my @viewers;
 while (1) {
     push @viewers, open_http('GET', '/chat?offset=-1&runId=r1');

@@ -71,7 +71,7 @@ if [ "${CLANG_TIDY:-on}" != off ] && command -v clang-tidy > /dev/null; then
     incs=$(find src ngx_sandbox_module/provider/helper -type d | sed 's/^/-I/')
 
     clang-tidy --quiet --warnings-as-errors='*' \
-        --checks='-*,clang-analyzer-*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-narrowing-conversions,-bugprone-assignment-in-if-condition,-bugprone-multi-level-implicit-pointer-conversion,-clang-analyzer-security.insecureAPI.*' \
+        --checks='-*,clang-analyzer-*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-narrowing-conversions,-bugprone-assignment-in-if-condition,-bugprone-multi-level-implicit-pointer-conversion,-bugprone-implicit-widening-of-multiplication-result,-bugprone-not-null-terminated-result,-clang-analyzer-security.insecureAPI.*,-clang-analyzer-security.FloatLoopCounter,-clang-analyzer-valist.Uninitialized' \
         $(find src -name '*.c') -- -std=c11 -D_GNU_SOURCE $incs 2> /dev/null || bad=1
 fi
 

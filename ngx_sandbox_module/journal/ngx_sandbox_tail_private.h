@@ -124,6 +124,10 @@ ngx_int_t ngx_sandbox_tail_fetch_header(ngx_sandbox_tail_conn_t *conn, ngx_http_
 ngx_int_t ngx_sandbox_tail_fetch_bytes(ngx_sandbox_tail_conn_t *conn, u_char *p, size_t len);
 ngx_sandbox_tail_outcome_e ngx_sandbox_tail_fetch_outcome(ngx_sandbox_tail_fetch_t *f);
 
+/* Sets uri, args and own. */
+ngx_int_t ngx_sandbox_tail_conn_uri(ngx_sandbox_tail_conn_t *conn, ngx_sandbox_tail_t *tail);
+extern ngx_str_t  ngx_sandbox_tail_uri;          /* of the module's own fetches */
+
 ngx_sandbox_tail_conn_t *ngx_sandbox_tail_conn_create(ngx_sandbox_tail_t *tail);
 /* A new main request; NULL: out of memory. */
 ngx_http_request_t *ngx_sandbox_tail_conn_request(ngx_sandbox_tail_conn_t *conn);

@@ -38,7 +38,11 @@ typedef struct {
 static inline bool
 sbx_str_eq(sbx_str_t a, sbx_str_t b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+    if (a.len != b.len || a.data == NULL || b.data == NULL) {
+        return a.len == 0 && b.len == 0;
+    }
+
+    return memcmp(a.data, b.data, a.len) == 0;
 }
 
 #define sbx_str_is(s, literal)  sbx_str_eq((s), sbx_string(literal))

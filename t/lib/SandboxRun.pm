@@ -168,16 +168,18 @@ sub read_http
     my $until = $o{until};
     my $end = Time::HiRes::time() + ($o{timeout} // 20);
 
+    my $answer = sub {
+        return { %{ SandboxTest::response($h->{in}) }, over => $h->{over}, reset => $h->{reset}, timed_out => $_[0] };
+    };
+
     while (1) {
-        my $response = SandboxTest::response($h->{in});
+        return $answer->(0) if $h->{over} || !$h->{socket};
 
-        $response->{over} = $h->{over};
-        $response->{reset} = $h->{reset};
-        $response->{timed_out} = 0;
-
-        return $response if $h->{over} || !$h->{socket};
+        # taking it apart each time is too slow for long ones
 
         if (defined $until) {
+            my $response = $answer->(0);
+
             return $response if ref $until eq 'CODE' ? $until->($response)
                                 : $response->{body} =~ (ref $until ? $until : qr/\Q$until\E/);
         }
@@ -187,11 +189,10 @@ sub read_http
         vec($bits, fileno $h->{socket}, 1) = 1;
 
         if ($left <= 0 || select($bits, undef, undef, $left) < 1) {
-            $response->{timed_out} = 1;
-            return $response;
+            return $answer->(1);
         }
 
-        my $n = sysread $h->{socket}, $h->{in}, 65536, length $h->{in};
+        my $n = sysread $h->{socket}, $h->{in}, 1 << 20, length $h->{in};
 
         if (!$n) {
             $h->{over} = 1;
