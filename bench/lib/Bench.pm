@@ -16,7 +16,7 @@ use Time::HiRes ();
 use base 'Exporter';
 
 our @EXPORT = qw($top $tmp tool start_redis start_nginx stop_nginx nchan_module nchan_servers
-                 sandbox_conf start_run hold release wait_for median run worker cpu_ns pss_kb note report);
+                 sandbox_conf start_run end_run hold release median run cpu_ns pss_kb note report);
 
 our $top = Cwd::abs_path(__FILE__ =~ s{[^/]*$}{}r . '../..');
 our $tmp = File::Temp::tempdir('sandbox-bench-XXXXXX', TMPDIR => 1);
@@ -439,11 +439,11 @@ sub end_run
     sysread $socket, my $answer, 4096;
     close $socket;
 
-    my $socket2 = $run->{socket};
-    1 while sysread $socket2, my $rest, 65536 and $rest !~ /RUN_ERROR/;
-}
+    # its own response ends with the run
 
-push @EXPORT, 'end_run';
+    my $rest;
+    1 while sysread $run->{socket}, $rest, 65536 and $rest !~ /RUN_ERROR/;
+}
 
 
 # a program that stays: { pid, to, from }, after its first line; release() ends it

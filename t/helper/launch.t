@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
+use File::Temp;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use SandboxHelper;
@@ -144,6 +145,21 @@ for my $isolation ('none', bwrap_works() ? 'bwrap' : ()) {
     $h->launch($s, 'busy', 'sleep 60');
     is $h->call('remove_run', sandbox => $s, run => 'busy')->{rc}, REFUSED, 'not while it is alive';
     $h->call('kill', sandbox => $s, run => 'busy');
+
+    # what a confined agent sees of this host
+
+    my $seen = File::Temp->newdir(TMPDIR => 1);
+    spew("$seen/tool", 'tool');
+    $go->("cat $seen/tool; touch $seen/new 2>/dev/null || echo read-only; cat /tmp/tanstack-runs/*.ndjson | head -n 1;"
+          . ' touch /tmp/tanstack-runs/x 2>/dev/null || echo guarded; ls ' . $h->path, bind => "$seen");
+
+    if ($isolation eq 'bwrap') {
+        my $out = slurp($h->journal($s, "r$run"));
+        like $out, qr/^tool/, 'a path that was bound';
+        like $out, qr/read-only/, 'to read only';
+        like $out, qr/guarded/, 'journals and guards are not writable';
+        unlike $out, qr/^engine$/m, 'and the root is not there';
+    }
 
     # planted files
 
