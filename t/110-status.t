@@ -24,10 +24,11 @@ run_tests();
 __DATA__
 
 === TEST 1: an idle worker
---- response_headers
-Content-Type: application/json
---- response_body_like chop
-\A\{"version":"\d+\.\d+\.\d+","worker":\{"id":"[0-9a-f]{32}","pid":\d+,"drivers":0,"viewers":0\},"redis":\{"address":"unix:[^"]+","up":true\},"sandboxes":\[\{"name":"t","provider":"local","engine":"local-[0-9a-f]+","harness":"claude_code"\}\]\}\n\z
+--- check
+ok(wait_for(sub { get('/status')->{body} =~ /"up":true/ }), "$name - it finds Redis");
+my $r = get('/status');
+like($r->{headers}, qr{^content-type: application/json\r?$}mi, "$name - JSON");
+like($r->{body}, qr/\A\{"version":"\d+\.\d+\.\d+","worker":\{"id":"[0-9a-f]{32}","pid":\d+,"drivers":0,"viewers":0\},"redis":\{"address":"unix:[^"]+","up":true\},"sandboxes":\[\{"name":"t","provider":"local","engine":"local-[0-9a-f]+","harness":"claude_code"\}\]\}\n\z/, "$name - all there is");
 
 
 
