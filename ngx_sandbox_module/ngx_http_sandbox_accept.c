@@ -447,6 +447,9 @@ ngx_http_sandbox_accept_view(ngx_http_sandbox_acceptance_t *a, ngx_uint_t accept
     view.resume = 1;
 
     if (accepted) {
+        view.sandbox_key.data = (u_char *) a->key.key;
+        view.sandbox_key.len = SBX_SANDBOX_KEY_LEN;
+
         ngx_str_set(&a->ctx->role, "started");
 
     } else {

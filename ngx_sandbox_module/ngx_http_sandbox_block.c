@@ -378,6 +378,13 @@ ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
 
         if (value[i].len && value[i].data[0] == '-') {
+
+            if (d->harness_args->nelts == NGX_SANDBOX_HARNESS_ARGS) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "more than %d options in \"harness\"",
+                                   NGX_SANDBOX_HARNESS_ARGS);
+                return NGX_CONF_ERROR;
+            }
+
             arg = ngx_array_push(d->harness_args);
             if (arg == NULL) {
                 return NGX_CONF_ERROR;

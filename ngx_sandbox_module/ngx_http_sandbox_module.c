@@ -35,6 +35,11 @@ static ngx_conf_num_bounds_t  ngx_http_sandbox_claim_ttl_bounds = {
 };
 
 
+static ngx_conf_num_bounds_t  ngx_http_sandbox_heartbeat_bounds = {
+    ngx_conf_check_num_bounds, 10, 3600000
+};
+
+
 static ngx_command_t  ngx_http_sandbox_commands[] = {
 
     { ngx_string("sandbox"),
@@ -91,7 +96,7 @@ static ngx_command_t  ngx_http_sandbox_commands[] = {
       ngx_conf_set_msec_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_sandbox_loc_conf_t, heartbeat),
-      NULL },
+      &ngx_http_sandbox_heartbeat_bounds },
 
     { ngx_string("sandbox_stream_format"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -249,7 +254,18 @@ ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_sandbox_loc_conf_t  *prev = parent;
     ngx_http_sandbox_loc_conf_t  *conf = child;
 
+    ngx_http_core_loc_conf_t  *clcf;
     ngx_http_core_srv_conf_t  *cscf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (clcf->noname && conf->handler == NULL) {
+
+        /* "if" and "limit_except" are in the location, and served by its handler */
+
+        conf->definition = prev->definition;
+        conf->handler = prev->handler;
+    }
 
     ngx_conf_merge_ptr_value(conf->tenant, prev->tenant, NULL);
     ngx_conf_merge_msec_value(conf->heartbeat, prev->heartbeat, 15000);

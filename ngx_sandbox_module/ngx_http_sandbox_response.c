@@ -295,6 +295,11 @@ ngx_http_sandbox_body(ngx_http_request_t *r, ngx_str_t *body)
     cl = r->request_body->bufs;
 
     if (cl->next == NULL && !cl->buf->in_file) {
+
+        if (cl->buf->pos == NULL) {
+            return NGX_OK;
+        }
+
         body->data = cl->buf->pos;
         body->len = cl->buf->last - cl->buf->pos;
         return NGX_OK;
@@ -316,6 +321,11 @@ ngx_http_sandbox_body(ngx_http_request_t *r, ngx_str_t *body)
 
     for (cl = r->request_body->bufs; cl; cl = cl->next) {
         buf = cl->buf;
+
+        if (ngx_buf_size(buf) == 0) {
+            /* the mark of the end of a chunked body points nowhere */
+            continue;
+        }
 
         if (!buf->in_file) {
             p = ngx_cpymem(p, buf->pos, buf->last - buf->pos);

@@ -35,6 +35,12 @@ ngx_http_sandbox_run_handler(ngx_http_request_t *r)
         return ngx_http_sandbox_get(r, ctx);
     }
 
+    if (r != r->main) {
+        /* "mirror" repeats the body, and nobody could read the answer */
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "a subrequest cannot start a run");
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     if (!ngx_http_sandbox_is_json(r)) {
         ngx_str_set(&detail, "The body must be JSON, with Content-Type: application/json.");
         return ngx_http_sandbox_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, "invalid-body", &detail, NULL);

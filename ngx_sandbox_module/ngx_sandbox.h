@@ -26,6 +26,7 @@
 
 #define NGX_SANDBOX_VERSION      "0.1.0"
 #define NGX_SANDBOX_TOKEN_LEN    32          /* hex digits of a random token */
+#define NGX_SANDBOX_HARNESS_ARGS 32          /* options passed on to the agent, at most */
 
 
 typedef struct ngx_sandbox_main_conf_s    ngx_sandbox_main_conf_t;

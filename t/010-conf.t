@@ -260,3 +260,22 @@ qr/\[emerg\] .*invalid name "1X" of an environment variable in /
 --- must_die
 --- error_log eval
 qr/\[emerg\] .*unknown directive "no_such_directive" in \S+part\.conf:1/
+
+
+
+=== TEST 26: a heartbeat that would flood
+--- config
+    location = /chat { sandbox_run t; sandbox_heartbeat 0; }
+--- must_die
+--- error_log eval
+qr/\[emerg\] .*value must be (?:equal to or greater than|between) 10/
+
+
+
+=== TEST 27: more options than an agent's command line takes
+--- sandbox eval
+'harness claude_code ' . join(' ', map { "--option-$_" } 1 .. 33) . ';'
+--- config
+--- must_die
+--- error_log eval
+qr/\[emerg\] .*more than 32 options in "harness" in /

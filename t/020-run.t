@@ -183,3 +183,18 @@ Content-Type: application/json
 Accept: */*
 --- response_headers
 Content-Type: application/x-ndjson
+
+
+
+=== TEST 9: a new run tells the key of its sandbox
+--- agent
+#!/bin/sh
+echo '{"type":"result","subtype":"success"}'
+--- config
+    location = /chat { sandbox_run t; }
+--- request
+POST /chat
+{"threadId":"t1","runId":"r1","messages":[{"role":"user","content":"hi"}]}
+--- more_headers
+Content-Type: application/json
+--- raw_response_headers_like: X-Sandbox-Key: [0-9a-f]{16}-[0-9a-f]{32}

@@ -89,3 +89,22 @@ is(texts(read_http(post('r2'))->{body}), 'found', "$name - the file is there");
 read_http(post('r1'));
 is(texts(read_http(post('r2'))->{body}), 'resume=none found=', "$name - nothing of the first");
 ok(wait_for(sub { !grep { -d } glob sandbox_root() . '/sbx-*' }), "$name - no sandbox stays");
+
+
+
+=== TEST 3: a session that the agent does not know any more is not resumed for ever
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+case "$*" in
+    *--resume*)
+        echo '{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s1","errors":["No conversation found"]}'
+        exit 1 ;;
+esac
+init s1
+say "new"
+result
+--- check
+is(texts(read_http(post('r1'))->{body}), 'new', "$name - first");
+like(read_http(post('r2'))->{body}, qr/RUN_ERROR.*No conversation found/, "$name - second: cannot be resumed");
+is(texts(read_http(post('r3'))->{body}), 'new', "$name - third: a new session");

@@ -169,3 +169,17 @@ my @events = (whole_events($first->{body}));
 push @events, @{ follow('r1', last => $events[-1][0])->{events} } if $events[-1][1] !~ /RUN_/;
 my $all = join "\n", map { $_->[1] } @events;
 like($all, qr/first \[secret\].*second \[secret\].*RUN_FINISHED/s, "$name - it goes on");
+
+
+
+=== TEST 90: a secret that is for others is kept from the agent
+--- sandbox
+    secret FOR_SOURCE file=$TEST_NGINX_TMP/secret for=source,setup;
+    secret FOR_BOTH file=$TEST_NGINX_TMP/older for=source,agent;
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+say "source:${FOR_SOURCE:+seen} both:${FOR_BOTH:+seen}"
+result
+--- check
+is(texts(read_http(post('r1'))->{body}), 'source: both:seen', "$name - only its own");

@@ -107,6 +107,7 @@ result
 --- check
 my $h = post('r1');
 read_http($h, until => 'RUN_STARTED');
+my $began = Time::HiRes::time();
 my @viewers;
 while (1) {
     push @viewers, open_http('GET', '/chat?offset=-1&runId=r1');
@@ -114,6 +115,7 @@ while (1) {
     read_http($h, until => do { my $n = length($h->{in}) + 8000; sub { length($h->{in}) > $n } });
 }
 my $all = read_http($h)->{body};
+cmp_ok(Time::HiRes::time() - $began, '<', 5, "$name - without a wait for the slow look");
 cmp_ok(scalar @viewers, '>', 5, "$name - several");
 is(scalar(grep { read_http($_)->{body} ne $all } @viewers), 0, "$name - the same for each of them");
 my @n = map { /:(\d{16})\.000000$/ ? $1 + 0 : () } ids($all);

@@ -363,6 +363,16 @@ ngx_sandbox_driver_save_session(ngx_sandbox_driver_t *d)
 
     session = sbx_translator_session(sbx_transcript_translator(d->transcript));
 
+    ngx_str_null(&value);
+
+    if (session.len == 0 && d->end_code == NULL
+        && !sbx_translator_succeeded(sbx_transcript_translator(d->transcript)))
+    {
+        /* it failed before it had a session: the one it was to resume is not to be had any more */
+        (void) ngx_sandbox_store_set_session(d->worker, &d->run.tenant, &d->thread_id, &value, 0, NULL, NULL);
+        return;
+    }
+
     if (session.len == 0 || session.len > SBX_ID_MAX) {
         return;
     }

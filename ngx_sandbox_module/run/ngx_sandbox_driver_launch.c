@@ -16,6 +16,7 @@ static void ngx_sandbox_driver_mark(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_marked(void *data, ngx_sandbox_store_result_t *result);
 static void ngx_sandbox_driver_launch(ngx_sandbox_driver_t *d);
 static ngx_sandbox_provider_op_t *ngx_sandbox_driver_launch_op(ngx_sandbox_driver_t *d);
+static ngx_array_t *ngx_sandbox_driver_agent_env(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_launch_done(void *data, ngx_sandbox_provider_result_t *result);
 static void ngx_sandbox_driver_launched_mark(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_launched_marked(void *data, ngx_sandbox_store_result_t *result);
@@ -313,7 +314,7 @@ ngx_sandbox_driver_launch_op(ngx_sandbox_driver_t *d)
 {
     ngx_str_t                  *arg;
     sbx_buf_t                   prompt, command;
-    sbx_str_t                   resume, args[32];
+    sbx_str_t                   resume, args[NGX_SANDBOX_HARNESS_ARGS];
     ngx_uint_t                  i;
     sbx_json_t                 *input;
     sbx_arena_t                *arena;
@@ -348,7 +349,7 @@ ngx_sandbox_driver_launch_op(ngx_sandbox_driver_t *d)
 
     arg = d->definition->harness_args->elts;
 
-    for (i = 0; i < d->definition->harness_args->nelts && i < 32; i++) {
+    for (i = 0; i < d->definition->harness_args->nelts; i++) {
         args[i] = ngx_sandbox_sbx(arg[i]);
     }
 
@@ -366,8 +367,12 @@ ngx_sandbox_driver_launch_op(ngx_sandbox_driver_t *d)
 
     launch.run_id = d->run.id;
     launch.command = ngx_sandbox_str(sbx_buf_view(&command));
-    launch.env = &d->definition->env;
+    launch.env = ngx_sandbox_driver_agent_env(d);
     launch.input = ngx_sandbox_str(sbx_buf_view(&prompt));
+
+    if (launch.env == NULL) {
+        goto done;
+    }
 
     p = d->definition->provider;
 
@@ -380,6 +385,40 @@ done:
     sbx_arena_destroy(arena);
 
     return op;
+}
+
+
+/* what is for others stays away from the agent */
+
+static ngx_array_t *
+ngx_sandbox_driver_agent_env(ngx_sandbox_driver_t *d)
+{
+    ngx_uint_t          i;
+    ngx_array_t        *list;
+    ngx_sandbox_env_t  *env, *slot;
+
+    env = d->definition->env.elts;
+
+    list = ngx_array_create(d->pool, d->definition->env.nelts + 1, sizeof(ngx_sandbox_env_t));
+    if (list == NULL) {
+        return NULL;
+    }
+
+    for (i = 0; i < d->definition->env.nelts; i++) {
+
+        if (!env[i].for_agent) {
+            continue;
+        }
+
+        slot = ngx_array_push(list);
+        if (slot == NULL) {
+            return NULL;
+        }
+
+        *slot = env[i];
+    }
+
+    return list;
 }
 
 

@@ -27,6 +27,12 @@ ngx_http_sandbox_view(ngx_http_request_t *r, ngx_http_sandbox_view_t *view)
     ngx_http_sandbox_ctx_t  *ctx;
     ngx_sandbox_viewer_t    *v;
 
+    if (r != r->main) {
+        /* it would be held back behind other parts of the page, without a bound, long after its bytes are gone */
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "a run cannot be streamed into a subrequest");
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     v = ngx_http_sandbox_viewer_create(r, view);
     if (v == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -83,6 +89,7 @@ ngx_http_sandbox_viewer_create(ngx_http_request_t *r, ngx_http_sandbox_view_t *v
     v->now = view->now;
     v->resume = view->resume;
     v->thread_id = view->thread_id;
+    v->sandbox_key = view->sandbox_key;
     v->interval = slcf->heartbeat;
     v->ndjson = ngx_http_sandbox_viewer_is_ndjson(r);
     v->last_sent = ngx_current_msec;

@@ -16,6 +16,7 @@
 typedef struct {
     ngx_sandbox_run_ref_t         run;           /* copied */
     ngx_str_t                     thread_id;     /* of a POST: the run must be of this thread, else 409; .len 0: any */
+    ngx_str_t                     sandbox_key;   /* when it is known already; .len 0: the record tells */
     uint64_t                      n;             /* cursor: entries after (n, k) are sent */
     ngx_uint_t                    k;
     unsigned                      now:1;         /* cursor is the end of the log as it is now */

@@ -13,7 +13,7 @@ ngx_int_t
 ngx_http_sandbox_viewer_header(ngx_sandbox_viewer_t *v)
 {
     ngx_int_t            rc;
-    ngx_str_t            value;
+    ngx_str_t            value, *key;
     ngx_http_request_t  *r;
 
     r = v->request;
@@ -42,9 +42,11 @@ ngx_http_sandbox_viewer_header(ngx_sandbox_viewer_t *v)
         return NGX_ERROR;
     }
 
-    if (v->feed->sandbox_key.len) {
-        value.len = v->feed->sandbox_key.len;
-        value.data = ngx_pstrdup(r->pool, &v->feed->sandbox_key);
+    key = v->sandbox_key.len ? &v->sandbox_key : &v->feed->sandbox_key;
+
+    if (key->len) {
+        value.len = key->len;
+        value.data = ngx_pstrdup(r->pool, key);
 
         if (value.data == NULL || ngx_http_sandbox_add_header(r, "X-Sandbox-Key", &value) != NGX_OK) {
             return NGX_ERROR;
@@ -261,7 +263,7 @@ ngx_http_sandbox_viewer_again(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
 
     /* the next place after the one the client named: fresh, and still the end */
 
-    at = &v->again;
+    at = v->again.k < SBX_OFFSET_K_MAX ? &v->again : &v->feed->end;
     sbx_offset_print(&id, ngx_sandbox_sbx(v->feed->run.id), at->n, at->k + 1);
 
     json.data = s->sse.data + e->json;

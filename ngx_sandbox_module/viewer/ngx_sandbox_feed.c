@@ -379,10 +379,6 @@ ngx_sandbox_feed_was_read(void *data, ngx_sandbox_store_result_t *result)
             return;
         }
 
-        if (ngx_sandbox_cursor_cmp(&s->last, &feed->end) > 0) {
-            feed->end = s->last;
-        }
-
         s->terminal = result->closed;
 
         ngx_sandbox_feed_keep(feed, s);
@@ -390,6 +386,12 @@ ngx_sandbox_feed_was_read(void *data, ngx_sandbox_store_result_t *result)
 
     if (result->closed) {
         feed->closed = 1;
+
+    } else if (result->nentries == 0 && ngx_sandbox_cursor_cmp(&feed->read_from, &feed->end) < 0) {
+
+        /* the log lost what its record tells of: asked for again at the next look, not at once */
+
+        return;
     }
 
     ngx_sandbox_feed_post(feed);
@@ -416,9 +418,12 @@ ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *re
         feed->thread_id.len = feed->thread_id.data ? key.len : 0;
 
         feed->known = 1;
-        feed->end = end;
         feed->woken = 1;
     }
+
+    /* not where these entries end: there may be more than one read gives */
+
+    feed->end = end;
 
     if (feed->sandbox_key.len == 0) {
         key = ngx_sandbox_str(sbx_fields_get(&result->record, "sandboxKey"));

@@ -101,6 +101,7 @@ struct ngx_sandbox_viewer_s {
     ngx_sandbox_cursor_t          cursor;
     ngx_sandbox_cursor_t          again;         /* where the client stands that wants the end once more */
     ngx_str_t                     thread_id;
+    ngx_str_t                     sandbox_key;   /* for the header; .len 0: the feed's */
     ngx_chain_t                  *busy;          /* the last write's, while nginx has it */
     ngx_chain_t                  *free;          /* and when it is done with it */
     ngx_sandbox_stretch_t        *sending;       /* referenced while nginx may point into it */

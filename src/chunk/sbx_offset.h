@@ -9,6 +9,8 @@
 #include "../base/sbx_base.h"
 
 
+#define SBX_OFFSET_K_MAX     999999
+
 typedef enum {
     SBX_OFFSET_START,       /* "-1" */
     SBX_OFFSET_NOW,         /* "now" */
