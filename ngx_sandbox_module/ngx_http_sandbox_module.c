@@ -416,6 +416,10 @@ ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
 
     ngx_sandbox_worker = worker;
 
+    if (ngx_worker == 0) {
+        ngx_sandbox_redis_check(worker);
+    }
+
     if (ngx_sandbox_quit_watch(worker) != NGX_OK) {
         return NGX_ERROR;
     }

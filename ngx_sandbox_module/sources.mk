@@ -32,6 +32,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_args.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_call.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_calls.c \
+	ngx_sandbox_module/redis/ngx_sandbox_redis_check.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_conf.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_conn.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_event.c \

@@ -49,6 +49,9 @@ ngx_sandbox_redis_t *ngx_sandbox_redis_create(ngx_cycle_t *cycle, ngx_sandbox_re
 /* Closes both connections; pending calls are answered NGX_ERROR, subscribers hear nothing any more. */
 void ngx_sandbox_redis_destroy(ngx_sandbox_redis_t *redis);
 
+/* Asks in the background whether this Redis may drop keys or keeps nothing on disk, and warns. */
+void ngx_sandbox_redis_check(ngx_sandbox_worker_t *worker);
+
 /* Whether commands can be expected to be answered now; and for the status page. */
 ngx_uint_t ngx_sandbox_redis_up(ngx_sandbox_redis_t *redis);
 
