@@ -36,8 +36,8 @@ sub polls { return (-s "$ENV{TEST_NGINX_TMP}/polls" // 0) / 2 }
 sub memory
 {
     my $sum = 0;
-    $sum += $1 for map { (slurp("/proc/$_/smaps_rollup") // '') =~ /^Pss:\s+(\d+)/m } nginx_workers();
-    return $sum;
+    $sum += $_ for map { (slurp("/proc/$_/smaps_rollup") // '') =~ /^Pss:\s+(\d+)/m } nginx_workers();
+    return $sum || die "the workers' memory cannot be read\n";
 }
 
 run_tests();
