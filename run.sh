@@ -12,7 +12,9 @@
 #              or unix:/PATH
 #   AGENT      demo (default): a scripted one, without key or network
 #              claude: Claude Code from PATH, with ANTHROPIC_API_KEY,
-#              ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN
+#              ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN; ANTHROPIC_BASE_URL,
+#              ANTHROPIC_MODEL, HTTPS_PROXY and a few more reach it, too
+#   DEMO_DELAY_MS  the demo agent's pause after each word (60)
 #   ISOLATION  bwrap or none (default: bwrap where it works)
 
 set -eu
@@ -41,6 +43,7 @@ redis_pid=
 main()
 {
     check_settings
+    end_leftovers
     check_port
     choose_agent
     install_packages run
@@ -81,6 +84,11 @@ check_settings()
         *) die "ISOLATION is \"$ISOLATION\": use bwrap or none" ;;
     esac
 
+    case $REDIS_URL in
+        '' | redis://?* | unix:/*) ;;
+        *) die "REDIS_URL is \"$REDIS_URL\": use redis://[USER:PASSWORD@]HOST:PORT[/DB] or unix:/PATH" ;;
+    esac
+
     case $RUN_DIR in
         /*) ;;
         *) RUN_DIR=$PWD/$RUN_DIR ;;
@@ -96,6 +104,37 @@ check_settings()
     if [ ${#RUN_DIR} -gt 85 ]; then
         die "RUN_DIR is too long for a socket in it: $RUN_DIR"
     fi
+}
+
+
+# the run.sh that is at work in RUN_DIR, if there is one
+
+other_run()
+{
+    other=$(cat "$RUN_DIR/run.pid" 2> /dev/null) || return 1
+
+    [ -n "$other" ] && [ "$other" != $$ ] && grep -q run.sh "/proc/$other/cmdline" 2> /dev/null
+}
+
+
+# left behind by a run.sh that was killed
+
+end_leftovers()
+{
+    if other_run; then
+        return
+    fi
+
+    for name in nginx redis; do
+        stale=$(cat "$RUN_DIR/$name.pid" 2> /dev/null || :)
+
+        if [ -n "$stale" ] && grep -q "$name" "/proc/$stale/cmdline" 2> /dev/null; then
+            say "ending $name $stale, left behind by an earlier run.sh"
+            end_process "$stale" TERM
+        fi
+
+        rm -f "$RUN_DIR/$name.pid"
+    done
 }
 
 
@@ -169,6 +208,10 @@ env $name;"
 
 build()
 {
+    if [ ! -e build/ngx_http_sandbox_module.so ]; then
+        say "building, which takes a minute or two"
+    fi
+
     make -s build || die "the build failed"
 }
 
@@ -182,30 +225,11 @@ make_run_dir()
 
     mkdir -p "$RUN_DIR" || die "cannot make RUN_DIR $RUN_DIR"
 
-    if [ -f "$RUN_DIR/run.pid" ]; then
-        other=$(cat "$RUN_DIR/run.pid")
-
-        if [ -n "$other" ] && [ "$other" != $$ ] && kill -0 "$other" 2> /dev/null \
-            && grep -q run.sh "/proc/$other/cmdline" 2> /dev/null
-        then
-            die "another run.sh (pid $other) uses $RUN_DIR: stop it, or choose another RUN_DIR"
-        fi
+    if other_run; then
+        die "another run.sh (pid $other) uses $RUN_DIR: stop it, or choose another RUN_DIR"
     fi
 
     echo $$ > "$RUN_DIR/run.pid"
-
-    # left behind by a run.sh that was killed
-
-    for name in nginx redis; do
-        stale=$(cat "$RUN_DIR/$name.pid" 2> /dev/null || :)
-
-        if [ -n "$stale" ] && grep -q "$name" "/proc/$stale/cmdline" 2> /dev/null; then
-            say "ending $name $stale, left behind by an earlier run.sh"
-            end_process "$stale" TERM
-        fi
-
-        rm -f "$RUN_DIR/$name.pid"
-    done
 
     mkdir -p "$RUN_DIR/bin" "$RUN_DIR/page" "$RUN_DIR/logs" "$RUN_DIR/tmp" \
              "$RUN_DIR/redis" "$RUN_DIR/sandboxes"
@@ -303,8 +327,6 @@ redis_directive()
         unix:/*)
             echo "unix:${REDIS_URL#unix:}" | sed 's#^unix://*#unix:/#'
             return ;;
-        redis://*) ;;
-        *) die "REDIS_URL is \"$REDIS_URL\": use redis://[USER:PASSWORD@]HOST:PORT[/DB] or unix:/PATH" ;;
     esac
 
     options=

@@ -24,15 +24,13 @@
 static uint64_t
 once(bench_target_t *t, bench_conn_t *viewer, unsigned i)
 {
-    char      marker[32];
     uint64_t  start, taken;
 
     bench_target_prepare(t, i);
-    snprintf(marker, sizeof(marker), "tok-%06u ", i);
 
     start = bench_now();
     bench_target_send(t);
-    bench_await(viewer, marker);
+    bench_target_await(t, viewer, i);
     taken = bench_now() - start;
 
     bench_target_answer(t);

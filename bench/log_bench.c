@@ -30,7 +30,7 @@ main(int argc, char **argv)
     }
 
     redis = bench_open(atoi(argv[1]));
-    snprintf(path, sizeof(path), "%s/accept_run-3.lua", argv[2]);
+    snprintf(path, sizeof(path), "%s/accept-3.lua", argv[2]);
     bench_log_script(redis, path, accept);
     snprintf(path, sizeof(path), "%s/append_chunks-2.lua", argv[2]);
 

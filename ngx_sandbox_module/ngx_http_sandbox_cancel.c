@@ -202,7 +202,7 @@ ngx_http_sandbox_cancel_done(void *data, ngx_sandbox_store_result_t *result)
     } else {
         if (result->code == NGX_SANDBOX_STORE_OK) {
             /* without a live driver nobody hears the message */
-            ngx_sandbox_driver_adopt(ngx_sandbox_worker, &cancel->run);
+            ngx_sandbox_driver_adopt(ngx_sandbox_worker, &cancel->run, &result->record);
         }
 
         rc = ngx_http_sandbox_empty(r, NGX_HTTP_NO_CONTENT);

@@ -8,8 +8,8 @@
 # Works as root and with sudo; otherwise it says what to install by hand.
 
 packages_run='make gcc libc6-dev nginx nginx-dev libhiredis-dev libyajl-dev
-              libssl-dev redis-server bubblewrap procps'
-packages_test='perl libtest-base-perl libcmocka-dev redis-tools curl git
+              libssl-dev redis-server bubblewrap procps curl'
+packages_test='perl libtest-base-perl libcmocka-dev redis-tools git
                bubblewrap valgrind chromium'
 packages_lint='clang-tidy'
 

@@ -15,8 +15,8 @@ use Time::HiRes ();
 
 use base 'Exporter';
 
-our @EXPORT = qw($top $tmp tool start_redis start_nginx stop_nginx nchan_module nchan_servers
-                 sandbox_conf start_run end_run hold release median run cpu_ns pss_kb note report);
+our @EXPORT = qw($top $tmp tool start_redis start_sandbox start_nchan stop_nginx nchan_module
+                 start_run end_run hold release median run cpu_ns pss_kb note report);
 
 our $top = Cwd::abs_path(__FILE__ =~ s{[^/]*$}{}r . '../..');
 our $tmp = File::Temp::tempdir('sandbox-bench-XXXXXX', TMPDIR => 1);
@@ -161,7 +161,35 @@ sub start_redis
 }
 
 
-# { port, pid, dir }: one worker; what => 'sandbox' or 'nchan'
+# Each of the two with one worker, and a name that is its directory's:
+# { port, pid, dir }.  Pools: "default" or "small".
+
+sub start_sandbox
+{
+    my ($name, $redis, $pools) = @_;
+
+    return start_nginx($name, sandbox_conf($redis), $pools);
+}
+
+
+sub start_nchan
+{
+    my ($name, $redis, $pools) = @_;
+
+    my $nginx = start_nginx($name, nchan_module(), nchan_servers($redis), $pools);
+
+    # it answers 503 until it has met its Redis
+
+    for my $mode ('distributed', 'backup') {
+        wait_for {
+            my $socket = post($nginx, "/$mode/pub/first", 'x');
+            (readline($socket) // '') =~ / 20\d /;
+        } 20, 'nchan and its Redis';
+    }
+
+    return $nginx;
+}
+
 
 sub start_nginx
 {
@@ -398,14 +426,21 @@ sub start_run
     my ($nginx, $redis, $id) = @_;
 
     my $body = qq[{"threadId":"thread-$id","runId":"$id","messages":[{"id":"m1","role":"user","content":"hi"}]}];
-    my $socket = post($nginx, '/chat', $body);
-    my $read = '';
+    my ($socket, $read);
+
+    # a worker that has just started may not have met its Redis yet: 503
+
+    wait_for {
+        $socket = post($nginx, '/chat', $body);
+        sysread $socket, $read, 4096;
+        ($read // '') !~ /^HTTP\S+ 503 /;
+    } 20, 'the first run';
 
     while ($read !~ /session-id/) {
         sysread $socket, $read, 4096, length $read or die "the run of the journal ended: $read\n";
     }
 
-    my ($journal) = run('find', "$nginx->{dir}/sandboxes", '/tmp/tanstack-runs', '-name', "*$id*.ndjson")
+    my ($journal) = run('find', "$nginx->{dir}/sandboxes", '-name', "*$id*.ndjson")
         or die "the journal of run $id is nowhere\n";
     my ($tenant) = map { /^sandbox:([^:]+):/ } run('redis-cli', '-p', $redis, 'keys', "*{r:$id}:rec");
 

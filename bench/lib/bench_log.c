@@ -73,7 +73,7 @@ bench_log_accept(bench_conn_t *redis, const char *digest, const char *prefix, co
     bench_redis(redis, text, sizeof(text), 13, argv);
 
     if (strcmp(text, "OK") != 0) {
-        bench_die("accept_run answered %s", text);
+        bench_die("accept answered %s", text);
     }
 }
 

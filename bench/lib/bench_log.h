@@ -23,7 +23,7 @@ typedef struct {
 /* Loads a script; its digest. */
 void bench_log_script(bench_conn_t *redis, const char *path, char digest[48]);
 
-/* A run as accept_run makes it; `digest` is that script's. */
+/* A run as accept makes it; `digest` is that script's. */
 void bench_log_accept(bench_conn_t *redis, const char *digest, const char *prefix, const char *tenant,
     const char *run);
 

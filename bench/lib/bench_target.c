@@ -89,6 +89,50 @@ view_pubsub(bench_target_t *t)
 
 
 static bench_conn_t *
+view_bare(bench_target_t *t)
+{
+    const char    *argv[2];
+    bench_conn_t  *c;
+
+    c = bench_open(t->port);
+
+    argv[0] = "SUBSCRIBE";
+    argv[1] = t->log.channel;
+    bench_redis(c, NULL, 0, 2, argv);
+
+    return c;
+}
+
+
+static void
+await_bare(bench_target_t *t, bench_conn_t *viewer, const char *marker)
+{
+    char         from[32];
+    size_t       len;
+    const char  *argv[8];
+
+    static char  out[1024];
+
+    bench_await(viewer, "more");
+
+    snprintf(from, sizeof(from), "%llu-0", (unsigned long long) t->log.n);
+
+    argv[0] = "EVALSHA";
+    argv[1] = t->read_script;
+    argv[2] = "2";
+    argv[3] = t->log.rec;
+    argv[4] = t->log.log;
+    argv[5] = from;
+    argv[6] = "1000";
+    argv[7] = "1048576";
+
+    len = bench_redis_print(out, sizeof(out), 8, argv);
+    bench_write(t->reader->fd, out, len);
+    bench_await(t->reader, marker);
+}
+
+
+static bench_conn_t *
 view_nchan(bench_target_t *t)
 {
     bench_conn_t  *c;
@@ -152,6 +196,21 @@ open_log(bench_target_t *t, char **field)
 
 
 static void
+open_bare(bench_target_t *t, char **field)
+{
+    t->port = atoi(field[0]);
+    t->print = print_log;
+    t->view = view_bare;
+    t->await = await_bare;
+    t->reply = bench_open(t->port);
+    t->reader = bench_open(t->port);
+    t->to = t->reply->fd;
+    bench_log_script(t->reply, field[2], t->read_script);
+    bench_log_open(&t->log, t->reply, field[1], field[3], field[4], field[5]);
+}
+
+
+static void
 open_journal(bench_target_t *t, char **field)
 {
     t->port = atoi(field[0]);
@@ -180,6 +239,7 @@ bench_target_open(bench_target_t *t, char *word)
         { "pubsub", 1, open_pubsub },
         { "nchan", 3, open_nchan },
         { "log", 7, open_log },
+        { "bare", 6, open_bare },
         { "journal", 3, open_journal }
     };
 
@@ -220,6 +280,22 @@ void
 bench_target_send(bench_target_t *t)
 {
     bench_write(t->to, t->out, t->len);
+}
+
+
+void
+bench_target_await(bench_target_t *t, bench_conn_t *viewer, unsigned i)
+{
+    char  marker[32];
+
+    snprintf(marker, sizeof(marker), "tok-%06u ", i);
+
+    if (t->await) {
+        t->await(t, viewer, marker);
+
+    } else {
+        bench_await(viewer, marker);
+    }
 }
 
 

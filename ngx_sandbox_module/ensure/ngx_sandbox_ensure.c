@@ -46,7 +46,9 @@ ngx_sandbox_ensure(ngx_sandbox_worker_t *worker, ngx_sandbox_ensure_conf_t *conf
     ngx_pool_t            *pool;
     ngx_sandbox_ensure_t  *e;
 
-    pool = ngx_create_pool(1024, log);
+    /* not the caller's log: its answer may be the end of the caller, and the pool goes after it */
+
+    pool = ngx_create_pool(1024, worker->log);
     if (pool == NULL) {
         return NULL;
     }

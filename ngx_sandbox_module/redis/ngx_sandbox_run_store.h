@@ -210,9 +210,9 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_thread_runs(ngx_sandbox_worker_t *w,
 ngx_sandbox_store_call_t *ngx_sandbox_store_get_slot(ngx_sandbox_worker_t *w, ngx_str_t *tenant,
     ngx_str_t *thread_id, ngx_sandbox_store_pt handler, void *data);
 
-/* Members of `active` whose claim is over, at most `count`: OK (reply: array of members <tenant>:<runId>, now). */
-ngx_sandbox_store_call_t *ngx_sandbox_store_overdue(ngx_sandbox_worker_t *w, ngx_uint_t count,
-    ngx_sandbox_store_pt handler, void *data);
+/* Members of `active` whose claim is over, `count` at most after the first `skip`: OK (reply: array of members <tenant>:<runId>, now). */
+ngx_sandbox_store_call_t *ngx_sandbox_store_overdue(ngx_sandbox_worker_t *w, ngx_uint_t skip,
+    ngx_uint_t count, ngx_sandbox_store_pt handler, void *data);
 /*
  * Removes the index entries of a run that claim answered LOST or TERMINAL,
  * unless its claim was extended since.  OK, HELD.

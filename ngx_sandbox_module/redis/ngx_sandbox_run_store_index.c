@@ -195,8 +195,8 @@ ngx_sandbox_store_done_index(ngx_sandbox_store_call_t *call)
 /* Members of `active`: <tenant>:<run id>. */
 
 ngx_sandbox_store_call_t *
-ngx_sandbox_store_overdue(ngx_sandbox_worker_t *w, ngx_uint_t count, ngx_sandbox_store_pt handler,
-    void *data)
+ngx_sandbox_store_overdue(ngx_sandbox_worker_t *w, ngx_uint_t skip, ngx_uint_t count,
+    ngx_sandbox_store_pt handler, void *data)
 {
     ngx_int_t                  rc;
     ngx_sandbox_redis_args_t   args;
@@ -210,6 +210,7 @@ ngx_sandbox_store_overdue(ngx_sandbox_worker_t *w, ngx_uint_t count, ngx_sandbox
     ngx_sandbox_redis_args_init(&args, call->pool);
     ngx_sandbox_store_index_key(call, &args, "active");
     ngx_sandbox_redis_arg_number(&args, (int64_t) count);
+    ngx_sandbox_redis_arg_number(&args, (int64_t) skip);
 
     rc = ngx_sandbox_store_script(call, NGX_SANDBOX_SCRIPT_OVERDUE, &args, "tl");
 

@@ -26,10 +26,16 @@ static void ngx_sandbox_adoption_again(ngx_sandbox_worker_t *worker);
 static void ngx_sandbox_adoption_overdue(void *data, ngx_sandbox_store_result_t *result);
 static void ngx_sandbox_adoption_look(ngx_sandbox_worker_t *worker, sbx_str_t member);
 static void ngx_sandbox_adoption_looked(void *data, ngx_sandbox_store_result_t *result);
-static ngx_uint_t ngx_sandbox_adoption_fits(ngx_sandbox_worker_t *worker, sbx_fields_t *record);
+static void ngx_sandbox_adoption_tell(ngx_sandbox_worker_t *worker, ngx_str_t *name, ngx_str_t *engine,
+    ngx_uint_t known);
 
 
 static ngx_event_t  ngx_sandbox_adoption_event;
+
+/* runs that are not ours stay overdue: those that were seen are skipped, or nobody would see what follows them */
+static ngx_uint_t   ngx_sandbox_adoption_foreign;
+static ngx_uint_t   ngx_sandbox_adoption_skip;
+static ngx_uint_t   ngx_sandbox_adoption_more;
 
 
 ngx_int_t
@@ -56,7 +62,14 @@ ngx_sandbox_adoption_handler(ngx_event_t *ev)
         return;
     }
 
-    if (ngx_sandbox_store_overdue(worker, NGX_SANDBOX_ADOPTION_BATCH, ngx_sandbox_adoption_overdue, worker) == NULL) {
+    ngx_sandbox_adoption_skip = ngx_sandbox_adoption_more
+                                ? ngx_sandbox_adoption_skip + ngx_sandbox_adoption_foreign : 0;
+    ngx_sandbox_adoption_foreign = 0;
+
+    if (ngx_sandbox_store_overdue(worker, ngx_sandbox_adoption_skip, NGX_SANDBOX_ADOPTION_BATCH,
+                                  ngx_sandbox_adoption_overdue, worker)
+        == NULL)
+    {
         ngx_sandbox_adoption_again(worker);
     }
 }
@@ -83,6 +96,8 @@ ngx_sandbox_adoption_overdue(void *data, ngx_sandbox_store_result_t *result)
     sbx_str_t   member;
 
     if (result->code == NGX_SANDBOX_STORE_OK && !ngx_exiting) {
+
+        ngx_sandbox_adoption_more = (result->reply->elements == NGX_SANDBOX_ADOPTION_BATCH);
 
         for (i = 0; i < result->reply->elements; i++) {
             member.data = result->reply->element[i]->str;
@@ -149,32 +164,77 @@ ngx_sandbox_adoption_looked(void *data, ngx_sandbox_store_result_t *result)
 {
     ngx_sandbox_candidate_t  *candidate = data;
 
-    if (result->code == NGX_SANDBOX_STORE_LOST
-        || (result->code == NGX_SANDBOX_STORE_OK && ngx_sandbox_adoption_fits(candidate->worker, &result->record)))
-    {
+    switch (result->code) {
+
+    case NGX_SANDBOX_STORE_OK:
+
+        if (ngx_sandbox_adoption_fits(candidate->worker, &result->record)) {
+            ngx_sandbox_driver_adopt(candidate->worker, &candidate->run, NULL);
+
+        } else {
+            ngx_sandbox_adoption_foreign++;
+        }
+
+        break;
+
+    case NGX_SANDBOX_STORE_LOST:
         /* the claim's answer also tidies the index */
-        ngx_sandbox_driver_adopt(candidate->worker, &candidate->run);
+        ngx_sandbox_driver_adopt(candidate->worker, &candidate->run, NULL);
+        break;
+
+    default:
+        break;
     }
 
     ngx_destroy_pool(candidate->pool);
 }
 
 
-static ngx_uint_t
+ngx_uint_t
 ngx_sandbox_adoption_fits(ngx_sandbox_worker_t *worker, sbx_fields_t *record)
 {
-    sbx_str_t                  engine;
-    ngx_str_t                  name;
+    ngx_str_t                  name, engine;
     ngx_sandbox_definition_t  *d;
 
     name = ngx_sandbox_str(sbx_fields_get(record, "definition"));
+    engine = ngx_sandbox_str(sbx_fields_get(record, "p.engine"));
 
     d = ngx_sandbox_find_definition(worker->conf, &name);
-    if (d == NULL) {
-        return 0;
+
+    if (d && (engine.data == NULL
+              || (engine.len == d->provider->engine.len
+                  && ngx_strncmp(engine.data, d->provider->engine.data, engine.len) == 0)))
+    {
+        return 1;
     }
 
-    engine = sbx_fields_get(record, "p.engine");
+    ngx_sandbox_adoption_tell(worker, &name, &engine, d != NULL);
 
-    return engine.data == NULL || sbx_str_eq(engine, ngx_sandbox_sbx(d->provider->engine));
+    return 0;
+}
+
+
+/* once for a definition and engine, as far as a few bits tell: looks go on all the time */
+
+static void
+ngx_sandbox_adoption_tell(ngx_sandbox_worker_t *worker, ngx_str_t *name, ngx_str_t *engine, ngx_uint_t known)
+{
+    uint64_t         bit;
+    static uint64_t  told;
+
+    bit = (uint64_t) 1 << ((ngx_crc32_long(name->data, name->len) ^ ngx_crc32_long(engine->data, engine->len)) % 64);
+
+    if (told & bit) {
+        return;
+    }
+
+    told |= bit;
+
+    if (known) {
+        ngx_log_error(NGX_LOG_WARN, worker->log, 0, "run belongs to sandbox \"%V\" on engine \"%V\", which is not "
+                      "the engine here", name, engine);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_WARN, worker->log, 0, "run belongs to sandbox \"%V\", which is not configured here", name);
 }

@@ -42,12 +42,17 @@ ngx_sandbox_driver_start(ngx_sandbox_worker_t *worker, ngx_sandbox_accepted_t *a
 
     ngx_sandbox_driver_claim(d);
 
+    if (ngx_exiting || ngx_terminate) {
+        /* nobody will tell it to leave any more */
+        ngx_sandbox_driver_leave(d);
+    }
+
     return NGX_OK;
 }
 
 
 void
-ngx_sandbox_driver_adopt(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run)
+ngx_sandbox_driver_adopt(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, sbx_fields_t *record)
 {
     u_char                 token_data[NGX_SANDBOX_TOKEN_LEN];
     ngx_str_t              token;
@@ -57,7 +62,7 @@ ngx_sandbox_driver_adopt(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *ru
         return;
     }
 
-    if (ngx_sandbox_driver_find(worker, run)) {
+    if (ngx_sandbox_driver_find(worker, run) || (record && !ngx_sandbox_adoption_fits(worker, record))) {
         return;
     }
 
@@ -312,7 +317,15 @@ ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result)
     }
 
     if (ngx_sandbox_driver_record(d, result) != NGX_OK) {
-        ngx_sandbox_driver_leave(d);
+
+        if (d->definition == NULL) {
+            /* of others */
+            ngx_sandbox_driver_leave(d);
+            return;
+        }
+
+        /* not released: whoever watches would claim it again at once, and fail again */
+        ngx_sandbox_driver_drop(d, "its record cannot be used");
         return;
     }
 
@@ -338,12 +351,11 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
 
     definition = ngx_sandbox_str(sbx_fields_get(f, "definition"));
 
-    d->definition = ngx_sandbox_find_definition(d->worker->conf, &definition);
-    if (d->definition == NULL) {
-        ngx_log_error(NGX_LOG_WARN, &d->log, 0, "run belongs to sandbox \"%V\", which is not configured here",
-                      &definition);
+    if (!ngx_sandbox_adoption_fits(d->worker, f)) {
         return NGX_ERROR;
     }
+
+    d->definition = ngx_sandbox_find_definition(d->worker->conf, &definition);
 
     d->n = sbx_fields_u64(f, "n", 0);
     d->journal_pos = sbx_fields_u64(f, "journalPos", 0);

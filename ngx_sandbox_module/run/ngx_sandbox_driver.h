@@ -12,6 +12,7 @@
 #define _NGX_SANDBOX_DRIVER_H_INCLUDED_
 
 #include "ngx_sandbox.h"
+#include "sbx_record.h"
 
 
 typedef struct ngx_sandbox_driver_s  ngx_sandbox_driver_t;
@@ -27,8 +28,11 @@ typedef struct {
 /* NGX_ERROR: out of memory; the claim expires and somebody adopts the run. */
 ngx_int_t ngx_sandbox_driver_start(ngx_sandbox_worker_t *worker, ngx_sandbox_accepted_t *accepted);
 
-/* Somebody saw that this run has no live driver: claims it in the background, unless it is here already. */
-void ngx_sandbox_driver_adopt(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run);
+/*
+ * Somebody saw that this run has no live driver: claims it in the background,
+ * unless it is here already, or by its record (NULL: there is none) not ours.
+ */
+void ngx_sandbox_driver_adopt(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, sbx_fields_t *record);
 
 /* The driver of this run in this worker, or NULL. */
 ngx_sandbox_driver_t *ngx_sandbox_driver_find(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run);
@@ -38,6 +42,9 @@ void ngx_sandbox_drivers_quit(ngx_sandbox_worker_t *worker);
 
 /* The worker exits: what is left is freed, claims expire. */
 void ngx_sandbox_drivers_free(ngx_sandbox_worker_t *worker);
+
+/* Whether this worker has the run's definition and engine.  Where not, it says so once, and leaves the run alone. */
+ngx_uint_t ngx_sandbox_adoption_fits(ngx_sandbox_worker_t *worker, sbx_fields_t *record);
 
 /* The timer that looks for overdue runs; started once per worker. */
 ngx_int_t ngx_sandbox_adoption_start(ngx_sandbox_worker_t *worker);

@@ -112,7 +112,7 @@ ngx_sandbox_driver_flush(ngx_sandbox_driver_t *d)
 
     batch = d->forming;
 
-    if (batch == NULL || d->in_flight) {
+    if (batch == NULL || batch->entries.nelts == 0 || d->in_flight) {
         return;
     }
 
@@ -220,6 +220,9 @@ ngx_sandbox_driver_appended(void *data, ngx_sandbox_store_result_t *result)
 
     if (d->paused && (d->forming == NULL || d->forming->bytes < NGX_SANDBOX_BATCH_BYTES)) {
         d->paused = 0;
+
+        /* the agent was not silent: nobody listened */
+        d->last_output = ngx_current_msec;
 
         if (d->tail) {
             ngx_sandbox_tail_resume(d->tail);

@@ -14,6 +14,7 @@
 #define NGX_SANDBOX_DIVERGED_MAX   (16 * 1024 * 1024)    /* bytes of stored chunks looked at */
 #define NGX_SANDBOX_DIVERGED_READ  1000
 #define NGX_SANDBOX_DIVERGED_TEXT  300                   /* of each fingerprint, shown */
+#define NGX_SANDBOX_DIVERGED_TIME  60000
 
 
 /* In the driver's pool; its own memory goes with `arena`. */
@@ -56,6 +57,12 @@ ngx_sandbox_driver_compare(ngx_sandbox_driver_t *d, ngx_str_t *text)
 
     if (d->watch_event.timer_set) {
         ngx_del_timer(&d->watch_event);
+    }
+
+    if (d->op) {
+        /* a look at the agent, whose answer would decide how the run ends */
+        d->op->cancel(d->op);
+        d->op = NULL;
     }
 
     cmp = ngx_pcalloc(d->pool, sizeof(ngx_sandbox_comparison_t));
@@ -170,7 +177,13 @@ ngx_sandbox_driver_compare_follow(ngx_sandbox_driver_t *d)
 
     if (d->tail == NULL) {
         ngx_sandbox_driver_fail(d, "replay-diverged", &d->comparison->text);
+        return;
     }
+
+    /* a journal that cannot be read any more must not keep the run from its end */
+
+    d->watch_event.handler = ngx_sandbox_driver_compare_over;
+    ngx_add_timer(&d->watch_event, NGX_SANDBOX_DIVERGED_TIME);
 }
 
 

@@ -5,16 +5,23 @@
 #include "sbx_run_id.h"
 
 
-#define NGX_SANDBOX_KILL_TRIES  10
+#define NGX_SANDBOX_KILL_TRIES       10
+
+/* ms: between looks at the reading of a journal's end, without progress, after run_timeout */
+#define NGX_SANDBOX_DRAIN_LOOK       500
+#define NGX_SANDBOX_DRAIN_CANCELLED  5000
+#define NGX_SANDBOX_DRAIN_LATE       60000
 
 
 static void ngx_sandbox_driver_killed(void *data, ngx_sandbox_provider_result_t *result);
+static void ngx_sandbox_driver_drain_handler(ngx_event_t *ev);
 static void ngx_sandbox_driver_finish_end(ngx_sandbox_driver_t *d);
 static ngx_int_t ngx_sandbox_driver_end_chunk(ngx_sandbox_driver_t *d);
 static ngx_int_t ngx_sandbox_driver_end_bare(ngx_sandbox_driver_t *d);
 static ngx_str_t ngx_sandbox_driver_end_text(ngx_sandbox_driver_t *d);
-static void ngx_sandbox_driver_save_session(ngx_sandbox_driver_t *d);
-static ngx_uint_t ngx_sandbox_driver_finish_fields(ngx_sandbox_driver_t *d, ngx_sandbox_store_field_t *fields);
+static void ngx_sandbox_driver_save_session(ngx_sandbox_driver_t *d, ngx_pool_t *pool);
+static ngx_uint_t ngx_sandbox_driver_finish_fields(ngx_sandbox_driver_t *d, ngx_pool_t *pool,
+    ngx_sandbox_store_field_t *fields);
 static void ngx_sandbox_driver_finished(void *data, ngx_sandbox_store_result_t *result);
 
 
@@ -114,7 +121,41 @@ ngx_sandbox_driver_drain(ngx_sandbox_driver_t *d)
     ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_DRAIN_E);
 
     d->drains = 0;
+    d->last_output = ngx_current_msec;
+
+    d->watch_event.handler = ngx_sandbox_driver_drain_handler;
+    ngx_add_timer(&d->watch_event, NGX_SANDBOX_DRAIN_LOOK);
+
     ngx_sandbox_tail_poll(d->tail);
+}
+
+
+/* a journal that cannot be read is waited for, but not by whoever cancelled, and not for ever */
+
+static void
+ngx_sandbox_driver_drain_handler(ngx_event_t *ev)
+{
+    ngx_sandbox_driver_t  *d = ev->data;
+
+    ngx_msec_t  silent, timeout;
+
+    silent = d->paused ? 0 : ngx_current_msec - d->last_output;
+    timeout = d->definition->run_timeout;
+
+    if (silent < NGX_SANDBOX_DRAIN_CANCELLED
+        || (!d->cancel && (timeout == 0 || ngx_current_msec - d->started < timeout + NGX_SANDBOX_DRAIN_LATE)))
+    {
+        ngx_add_timer(ev, NGX_SANDBOX_DRAIN_LOOK);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, &d->log, 0, "the journal cannot be read to its end, which is waited for no longer");
+
+    if (d->cancel && d->end_code == NULL) {
+        d->end_code = "cancelled";
+    }
+
+    ngx_sandbox_driver_finish(d);
 }
 
 
@@ -171,6 +212,7 @@ void
 ngx_sandbox_driver_finish_send(ngx_sandbox_driver_t *d)
 {
     char                         chain[SBX_CHAIN_LEN];
+    ngx_pool_t                  *pool;
     ngx_sandbox_store_field_t    fields[4];
     ngx_sandbox_store_finish_t   finish;
 
@@ -183,8 +225,17 @@ ngx_sandbox_driver_finish_send(ngx_sandbox_driver_t *d)
 
     ngx_memcpy(chain, d->chain, SBX_CHAIN_LEN);
 
-    if (!d->diverged && sbx_transcript_chain(d->transcript, chain) != SBX_OK) {
+    /* of this try: while Redis is away there are many */
+
+    pool = ngx_create_pool(1024, d->worker->log);
+
+    if (pool == NULL || (!d->diverged && sbx_transcript_chain(d->transcript, chain) != SBX_OK)) {
         ngx_sandbox_driver_drop(d, "out of memory");
+
+        if (pool) {
+            ngx_destroy_pool(pool);
+        }
+
         return;
     }
 
@@ -197,13 +248,16 @@ ngx_sandbox_driver_finish_send(ngx_sandbox_driver_t *d)
     finish.nentries = d->forming->entries.nelts;
     finish.status = d->status;
     finish.fields = fields;
-    finish.nfields = ngx_sandbox_driver_finish_fields(d, fields);
+    finish.nfields = ngx_sandbox_driver_finish_fields(d, pool, fields);
     finish.retention_run = d->definition->retention_run;
     finish.retention_log = d->definition->retention_log;
 
-    ngx_sandbox_driver_save_session(d);
+    ngx_sandbox_driver_save_session(d, pool);
 
     d->call = ngx_sandbox_store_finish(d->worker, &d->run, &d->token, &finish, ngx_sandbox_driver_finished, d);
+
+    ngx_destroy_pool(pool);
+
     if (d->call == NULL) {
         ngx_sandbox_driver_retry(d, ngx_sandbox_driver_finish_send);
     }
@@ -351,7 +405,7 @@ ngx_sandbox_driver_end_text(ngx_sandbox_driver_t *d)
 /* pipelined before the finish: the next turn finds it */
 
 static void
-ngx_sandbox_driver_save_session(ngx_sandbox_driver_t *d)
+ngx_sandbox_driver_save_session(ngx_sandbox_driver_t *d, ngx_pool_t *pool)
 {
     u_char     *p;
     sbx_str_t   session;
@@ -377,7 +431,7 @@ ngx_sandbox_driver_save_session(ngx_sandbox_driver_t *d)
         return;
     }
 
-    value.data = ngx_pnalloc(d->pool, d->sandbox_id.len + 1 + session.len);
+    value.data = ngx_pnalloc(pool, d->sandbox_id.len + 1 + session.len);
     if (value.data == NULL) {
         return;
     }
@@ -393,7 +447,7 @@ ngx_sandbox_driver_save_session(ngx_sandbox_driver_t *d)
 
 
 static ngx_uint_t
-ngx_sandbox_driver_finish_fields(ngx_sandbox_driver_t *d, ngx_sandbox_store_field_t *fields)
+ngx_sandbox_driver_finish_fields(ngx_sandbox_driver_t *d, ngx_pool_t *pool, ngx_sandbox_store_field_t *fields)
 {
     sbx_buf_t                   b;
     sbx_mem_t                  *mem;
@@ -405,7 +459,7 @@ ngx_sandbox_driver_finish_fields(ngx_sandbox_driver_t *d, ngx_sandbox_store_fiel
 
     n = 0;
 
-    mem = ngx_palloc(d->pool, sizeof(sbx_mem_t));
+    mem = ngx_palloc(pool, sizeof(sbx_mem_t));
     arena = sbx_arena_create(&sbx_mem_default, 1024);
 
     if (mem == NULL || arena == NULL) {
@@ -413,7 +467,7 @@ ngx_sandbox_driver_finish_fields(ngx_sandbox_driver_t *d, ngx_sandbox_store_fiel
         return 0;
     }
 
-    ngx_sandbox_pool_mem(mem, d->pool);
+    ngx_sandbox_pool_mem(mem, pool);
 
     entry = d->forming->entries.elts;
     entry += d->forming->entries.nelts - 1;

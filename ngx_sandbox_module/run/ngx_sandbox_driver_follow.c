@@ -144,6 +144,10 @@ ngx_sandbox_driver_unfollow(ngx_sandbox_driver_t *d)
         d->tail = NULL;
         d->paused = 0;
     }
+
+    if (d->post_event.posted) {
+        ngx_delete_posted_event(&d->post_event);
+    }
 }
 
 

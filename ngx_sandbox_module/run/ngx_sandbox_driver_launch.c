@@ -60,7 +60,11 @@ ngx_sandbox_driver_lease_event(void *data, ngx_sandbox_lease_event_e event)
     ngx_sandbox_driver_t  *d = data;
 
     if (event == NGX_SANDBOX_LEASE_ACQUIRED) {
-        d->lease_step(d);
+
+        if (d->state == NGX_SANDBOX_DRIVER_LEASE_E && !ngx_sandbox_driver_left(d)) {
+            d->lease_step(d);
+        }
+
         return;
     }
 
@@ -101,12 +105,19 @@ ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result)
 {
     ngx_sandbox_driver_t  *d = data;
 
+    ngx_uint_t  away;
+
     d->ensure = NULL;
 
     if (result->outcome == NGX_SANDBOX_ENSURE_FAILED) {
 
-        if (result->rc == NGX_SANDBOX_PROVIDER_TRANSIENT && d->tries < 3 && !d->cancel) {
-            d->tries++;
+        away = (ngx_strcmp(result->code, "redis-unavailable") == 0);
+
+        if (result->rc == NGX_SANDBOX_PROVIDER_TRANSIENT && (away || d->tries < 3) && !d->cancel) {
+
+            /* however long the state store is away, no run fails for it */
+            d->tries += !away;
+
             ngx_log_error(NGX_LOG_WARN, &d->log, 0, "sandbox could not be ensured, trying again: %V", &result->text);
             ngx_sandbox_driver_retry(d, ngx_sandbox_driver_ensure);
             return;
@@ -453,7 +464,8 @@ ngx_sandbox_driver_launch_done(void *data, ngx_sandbox_provider_result_t *result
         d->gone = 1;
     }
 
-    d->input.len = 0;
+    (void) ngx_pfree(d->pool, d->input.data);
+    ngx_str_null(&d->input);
 
     ngx_sandbox_driver_launched_mark(d);
 }

@@ -5,7 +5,10 @@
 
 #define NGX_SANDBOX_RETRY_MIN   100
 #define NGX_SANDBOX_RETRY_MAX   2000
-#define NGX_SANDBOX_LEAVE_MAX   2000
+
+/* together 2 s: what is under way, then the release */
+#define NGX_SANDBOX_LEAVE_MAX    1500
+#define NGX_SANDBOX_RELEASE_MAX  500
 
 
 static void ngx_sandbox_driver_release(ngx_sandbox_driver_t *d);
@@ -35,6 +38,13 @@ ngx_sandbox_driver_fail(ngx_sandbox_driver_t *d, const char *code, ngx_str_t *te
     }
 
     ngx_sandbox_driver_stop_all(d);
+
+    if (d->lease && d->state == NGX_SANDBOX_DRIVER_LEASE_E) {
+        /* still waited for, and what it was wanted for must not follow */
+        ngx_sandbox_lease_release(d->lease);
+        d->lease = NULL;
+    }
+
     ngx_sandbox_driver_finish(d);
 }
 
@@ -69,7 +79,15 @@ ngx_sandbox_driver_refused(ngx_sandbox_driver_t *d, ngx_sandbox_store_e code, ng
         return 1;
 
     default:
-        ngx_sandbox_driver_drop(d, "the log is not as this driver left it");
+        /* Redis lost a part of it: whoever claims the run anew replays the journal, and that can be at once */
+        ngx_log_error(NGX_LOG_WARN, &d->log, 0, "driver stops: the log is not as this driver left it");
+
+        if (!d->leaving) {
+            d->leaving = 1;
+            ngx_add_timer(&d->leave_event, NGX_SANDBOX_LEAVE_MAX);
+        }
+
+        ngx_sandbox_driver_release(d);
         return 1;
     }
 }
@@ -195,11 +213,13 @@ ngx_sandbox_driver_release(ngx_sandbox_driver_t *d)
     ngx_sandbox_driver_stop_all(d);
     ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_LEAVE_E);
 
-    d->call = ngx_sandbox_store_release(d->worker, &d->run, &d->token, ngx_sandbox_driver_released, d);
-
-    if (d->call == NULL) {
-        ngx_sandbox_driver_free(d);
+    if (d->append_event.timer_set) {
+        ngx_del_timer(&d->append_event);
     }
+
+    /* NULL: leave_event frees the driver, which its caller may still look at */
+
+    d->call = ngx_sandbox_store_release(d->worker, &d->run, &d->token, ngx_sandbox_driver_released, d);
 }
 
 
@@ -225,14 +245,21 @@ ngx_sandbox_drivers_free(ngx_sandbox_worker_t *worker)
 }
 
 
-/* too slow: the claim expires by itself */
+/* too slow: what is under way is given up, and then the claim, which else expires by itself */
 
 void
 ngx_sandbox_driver_leave_handler(ngx_event_t *ev)
 {
     ngx_sandbox_driver_t  *d = ev->data;
 
-    ngx_sandbox_driver_free(d);
+    if (d->state == NGX_SANDBOX_DRIVER_LEAVE_E) {
+        ngx_sandbox_driver_free(d);
+        return;
+    }
+
+    ngx_add_timer(ev, NGX_SANDBOX_RELEASE_MAX);
+
+    ngx_sandbox_driver_release(d);
 }
 
 
@@ -264,10 +291,6 @@ ngx_sandbox_driver_stop_all(ngx_sandbox_driver_t *d)
 
     if (d->watch_event.timer_set) {
         ngx_del_timer(&d->watch_event);
-    }
-
-    if (d->post_event.posted) {
-        ngx_delete_posted_event(&d->post_event);
     }
 }
 

@@ -153,6 +153,7 @@ ngx_sandbox_mask_value(ngx_pool_t *pool, ngx_str_t text, ngx_str_t *value)
     masked.data = ngx_pnalloc(pool, masked.len);
 
     if (masked.data == NULL) {
+        masked.len = 0;
         return masked;
     }
 

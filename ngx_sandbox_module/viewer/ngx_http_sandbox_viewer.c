@@ -98,7 +98,10 @@ ngx_http_sandbox_viewer_create(ngx_http_request_t *r, ngx_http_sandbox_view_t *v
     v->heartbeat.data = v;
     v->heartbeat.log = r->connection->log;
 
-    ngx_add_timer(&v->heartbeat, v->interval);
+    /* a request that the worker had already when it was told to quit */
+    v->cut = ngx_exiting ? 1 : 0;
+
+    ngx_add_timer(&v->heartbeat, v->cut ? NGX_HTTP_SANDBOX_CUT_AFTER : v->interval);
 
     return v;
 }
@@ -166,7 +169,7 @@ ngx_sandbox_viewer_serve(ngx_sandbox_viewer_t *v)
 
     if (!feed->known) {
 
-        if (feed->down && !v->header_sent && v->resume) {
+        if (feed->down && !v->header_sent && v->resume && v->request->method != NGX_HTTP_HEAD) {
             /* real clients take one 5xx on a resume for final: 200, heartbeats, and patience */
             if (ngx_http_sandbox_viewer_header(v) != NGX_OK || ngx_http_sandbox_viewer_comment(v) != NGX_OK) {
                 ngx_http_sandbox_viewer_finalize(v, NGX_ERROR);
@@ -293,6 +296,12 @@ ngx_http_sandbox_viewer_at_end(ngx_sandbox_viewer_t *v)
 
     if (v->sent) {
         ngx_http_sandbox_viewer_finish(v);
+        return;
+    }
+
+    if (feed->end.n == 0) {
+        /* a damaged record: a log ends with its terminal chunk, or it is none */
+        ngx_http_sandbox_viewer_lost(v);
         return;
     }
 

@@ -396,7 +396,7 @@ ngx_http_sandbox_viewer_cut(ngx_sandbox_viewer_t *v)
     ctx = ngx_http_get_module_ctx(r, ngx_http_sandbox_module);
     ngx_str_set(&ctx->end, "cut");
 
-    if (r->http_version < NGX_HTTP_VERSION_11) {
+    if (r->http_version <= NGX_HTTP_VERSION_11 && !r->chunked) {
 
         /* a body that ends with the connection: only a reset is no clean end */
 
@@ -404,6 +404,12 @@ ngx_http_sandbox_viewer_cut(ngx_sandbox_viewer_t *v)
         linger.l_linger = 0;
 
         (void) setsockopt(r->connection->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(struct linger));
+
+#if (NGX_HTTP_SSL)
+        if (r->connection->ssl) {
+            r->connection->ssl->no_send_shutdown = 1;
+        }
+#endif
     }
 
     ngx_http_sandbox_viewer_finalize(v, NGX_ERROR);

@@ -7,6 +7,7 @@
 
 #define NGX_SANDBOX_FEED_LOOK       5000       /* when no message comes: one may be lost */
 #define NGX_SANDBOX_FEED_PRESENCE   60000      /* how long a worker's viewers count without a renewal */
+#define NGX_SANDBOX_FEED_ROOM       128        /* for ids of threads and sandboxes */
 #define NGX_SANDBOX_FEED_RETRY_MIN  100
 #define NGX_SANDBOX_FEED_RETRY_MAX  2000
 
@@ -43,6 +44,11 @@ ngx_sandbox_feed_join(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, 
 
     /* a run that was not there a moment ago may have been accepted since */
     feed->lost = 0;
+
+    if (v->now) {
+        /* where the log ends is asked for again: it may have grown unread */
+        feed->known = 0;
+    }
 
     ngx_queue_insert_tail(&feed->viewers, &v->queue);
     v->feed = feed;
@@ -129,10 +135,16 @@ ngx_sandbox_feed_get(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, n
 static ngx_sandbox_feed_t *
 ngx_sandbox_feed_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, ngx_str_t *member)
 {
+    size_t               size;
     ngx_pool_t          *pool;
     ngx_sandbox_feed_t  *feed;
 
-    pool = ngx_create_pool(sizeof(ngx_sandbox_feed_t) + 512, worker->log);
+    /* as small as it can be: a viewer each of thousands of runs has a feed each */
+
+    size = sizeof(ngx_pool_t) + sizeof(ngx_sandbox_feed_t) + member->len + run->tenant.len + run->id.len
+           + NGX_SANDBOX_FEED_ROOM;
+
+    pool = ngx_create_pool(ngx_align(size, NGX_POOL_ALIGNMENT), worker->log);
     if (pool == NULL) {
         return NULL;
     }
@@ -402,7 +414,6 @@ static void
 ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *result)
 {
     uint64_t               now;
-    sbx_str_t              v;
     ngx_str_t              key;
     ngx_time_t            *tp;
     ngx_sandbox_cursor_t   end;
@@ -411,14 +422,15 @@ ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *re
     end.k = sbx_fields_u64(&result->record, "k", 0);
 
     if (!feed->known) {
-        v = sbx_fields_get(&result->record, "threadId");
-        key = ngx_sandbox_str(v);
+        feed->known = 1;
+        feed->woken = 1;
+    }
+
+    if (feed->thread_id.len == 0) {
+        key = ngx_sandbox_str(sbx_fields_get(&result->record, "threadId"));
 
         feed->thread_id.data = ngx_pstrdup(feed->pool, &key);
         feed->thread_id.len = feed->thread_id.data ? key.len : 0;
-
-        feed->known = 1;
-        feed->woken = 1;
     }
 
     /* not where these entries end: there may be more than one read gives */
@@ -448,7 +460,7 @@ ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *re
     now = (uint64_t) tp->sec * 1000 + tp->msec;
 
     if (sbx_fields_u64(&result->record, "claimUntil", 0) + 100 < now) {
-        ngx_sandbox_driver_adopt(feed->worker, &feed->run);
+        ngx_sandbox_driver_adopt(feed->worker, &feed->run, &result->record);
     }
 }
 

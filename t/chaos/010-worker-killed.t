@@ -39,7 +39,8 @@ for my $r (@readers) {
 my @launches = map { split /\n/, slurp($_) } glob "$chaos->{dir}/sandboxes/*/workspace/launches";
 is(scalar @launches, 6, 'each agent was launched once');
 
-is($chaos->redis('ZCARD', 'sandbox:active'), '0', 'nothing is left to be driven');
+# aftercare follows the end that readers see
+ok(wait_for(sub { $chaos->redis('ZCARD', 'sandbox:active') eq '0' }), 'nothing is left to be driven');
 is_deeply([ $chaos->alerts ], [], 'no alert');
 
 undef $chaos;

@@ -39,7 +39,7 @@ for my $id ('run', '{', '}', '{}', 'a}b', 'x{y}z') {
         ['done', [$run[0]], 'A'],
         ['release', [$run[0]], 'A', $k->{channel}],
         ['free_slot', [$k->{slot}], $id],
-        ['overdue', [$k->{active}], 10],
+        ['overdue', [$k->{active}], 10, 0],
         ['instance_begin', ["s:{i:$id}:epoch", "s:{i:$id}:rec"], 100],
         ['instance_upsert', ["s:{i:$id}:epoch", "s:{i:$id}:rec"], 1, a => 1],
         ['instance_delete', ["s:{i:$id}:epoch", "s:{i:$id}:rec"], 1, 100],

@@ -34,8 +34,8 @@ for my $id (@ids) {
     is cmd('EXISTS', $k->{slot}), 0, 'freed';
 }
 
-wait_until(sub { @{ script('overdue', ['sandbox:active'], 1000)->[2] } == @ids });
-is_deeply [sort @{ script('overdue', ['sandbox:active'], 1000)->[2] }], [sort map { "0123abcd:$_" } @ids], 'members';
+wait_until(sub { @{ script('overdue', ['sandbox:active'], 1000, 0)->[2] } == @ids });
+is_deeply [sort @{ script('overdue', ['sandbox:active'], 1000, 0)->[2] }], [sort map { "0123abcd:$_" } @ids], 'members';
 
 # Two tenants.
 my ($a, $b) = (names('same', 'same', 'aaaa'), names('same', 'same', 'bbbb'));

@@ -36,7 +36,7 @@ is cmd('EXISTS', $k->{slot}), 0, 'is free';
 
 # Active runs.
 sub put     { return script('index_run', [$k->{active}], @_) }
-sub overdue { return script('overdue', [$k->{active}], $_[0] // 10) }
+sub overdue { return script('overdue', [$k->{active}], $_[0] // 10, $_[1] // 0) }
 sub forget  { return script('forget', [$k->{active}], @_) }
 sub score   { return cmd('ZSCORE', $k->{active}, $_[0]) }
 
@@ -53,6 +53,7 @@ is_deeply [@$got[0, 2]], ['OK', ['t:a']], 'one is overdue';
 cmp_ok abs($got->[1] - now()), '<', 10_000, 'Redis\'s time';
 cmd('ZADD', $k->{active}, 0, "t:$_") for 1 .. 20;
 is scalar(@{ overdue(5)->[2] }), 5, 'so many at most';
+is_deeply [ map { @{ overdue(8, $_)->[2] } } 0, 8, 16 ], overdue(100)->[2], 'the rest of them';
 is_deeply forget('t:b'), ['HELD'], 'a claim that is not over is not forgotten';
 is score('t:b'), $b, 'it is there';
 is_deeply forget('t:a'), ['OK'], 'one that is over is';
