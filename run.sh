@@ -489,9 +489,10 @@ clean_up()
 {
     trap '' HUP INT TERM
 
-    # nginx first: its last words are for Redis
+    # nginx first: with QUIT its workers give their runs up, and the next start
+    # need not wait for claims that expire
 
-    [ -z "$nginx_pid" ] || end_process $nginx_pid TERM
+    [ -z "$nginx_pid" ] || end_process $nginx_pid QUIT
     [ -z "$redis_pid" ] || end_process $redis_pid TERM
 
     if [ "$(cat "$RUN_DIR/run.pid" 2> /dev/null)" = $$ ]; then

@@ -77,18 +77,20 @@ Install them as root:  apt-get install --no-install-recommends ${missing}"
 
 apt_install()
 {
+    log=$(mktemp)
+
     if ! $as_root env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -q -y --no-install-recommends "$@" > /tmp/apt.$$ 2>&1
+            apt-get install -q -y --no-install-recommends "$@" > "$log" 2>&1
     then
         # the lists may be old, or never have been fetched
 
         $as_root apt-get update -q > /dev/null \
         && $as_root env DEBIAN_FRONTEND=noninteractive \
-               apt-get install -q -y --no-install-recommends "$@" > /tmp/apt.$$ 2>&1 \
-        || { tail -n 20 /tmp/apt.$$ >&2; rm -f /tmp/apt.$$; return 1; }
+               apt-get install -q -y --no-install-recommends "$@" > "$log" 2>&1 \
+        || { tail -n 20 "$log" >&2; rm -f "$log"; return 1; }
     fi
 
-    rm -f /tmp/apt.$$
+    rm -f "$log"
 }
 
 

@@ -23,6 +23,7 @@ our $tmp = File::Temp::tempdir('sandbox-bench-XXXXXX', TMPDIR => 1);
 
 my $owner = $$;
 my %children;                   # pid => signal that ends it
+my %runs;                       # id => what end_run() takes: agents outlive their nginx
 
 # workers are somebody else when this is root
 
@@ -436,15 +437,18 @@ sub start_run
         ($read // '') !~ /^HTTP\S+ 503 /;
     } 20, 'the first run';
 
+    my $run = { id => $id, socket => $socket };
+    $runs{$id} = [ $nginx, $run ];
+
     while ($read !~ /session-id/) {
         sysread $socket, $read, 4096, length $read or die "the run of the journal ended: $read\n";
     }
 
-    my ($journal) = run('find', "$nginx->{dir}/sandboxes", '-name', "*$id*.ndjson")
+    ($run->{journal}) = run('find', "$nginx->{dir}/sandboxes", '-name', "*$id*.ndjson")
         or die "the journal of run $id is nowhere\n";
-    my ($tenant) = map { /^sandbox:([^:]+):/ } run('redis-cli', '-p', $redis, 'keys', "*{r:$id}:rec");
+    ($run->{tenant}) = map { /^sandbox:([^:]+):/ } run('redis-cli', '-p', $redis, 'keys', "*{r:$id}:rec");
 
-    return { journal => $journal, tenant => $tenant, id => $id, socket => $socket };
+    return $run;
 }
 
 
@@ -468,6 +472,8 @@ sub post
 sub end_run
 {
     my ($nginx, $run) = @_;
+
+    delete $runs{ $run->{id} };
 
     my $socket = post($nginx, '/cancel', qq[{"runId":"$run->{id}"}]);
 
@@ -525,6 +531,17 @@ sub release
 END {
     if ($owner == $$) {
         my $status = $?;
+
+        # a row that failed in the middle has an agent left
+
+        for my $run (values %runs) {
+            eval {
+                local $SIG{ALRM} = sub { die "no answer\n" };
+                alarm 10;
+                end_run(@$run);
+            };
+            alarm 0;
+        }
 
         # nginx before its Redis
 
