@@ -90,7 +90,7 @@ say = $(if $(V),,@echo "  $(1)")
 .PHONY: help build module programs products FORCE test test-unit test-lua \
 	test-helper test-nginx \
 	test-e2e test-chaos asan valgrind upstream-test-nginx mainline lint \
-	bench fuzz clean
+	bench clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -181,7 +181,7 @@ test-lua: ## the Redis scripts against a real redis-server
 test-helper: build ## the helper and what it starts, without nginx
 	@$(PROVE) $(PROVE_FLAGS) $(or $(T),$(sort $(wildcard t/helper/*.t)))
 
-test-nginx: build ## t/*.t; T="t/010-run.t ..." for some of them
+test-nginx: build ## t/*.t; T="t/020-run.t ..." for some of them
 	@$(PROVE) $(PROVE_FLAGS) $(or $(T),$(sort $(wildcard t/*.t)))
 
 test-e2e: build ## real clients, a real browser and the real Claude Code against run.sh
@@ -223,9 +223,6 @@ lint: ## style and static checks
 
 bench: build ## the measurements of bench/
 	@if [ -x bench/run ]; then bench/run; else echo "no bench/run"; fi
-
-fuzz: ## the fuzz targets of t/fuzz, a minute each (FUZZ_SECONDS=)
-	@if [ -x t/fuzz/run ]; then t/fuzz/run; else echo "no t/fuzz/run"; fi
 
 clean: ## remove build/
 	rm -rf $(OUT) t/servroot*

@@ -282,18 +282,22 @@ ngx_sandbox_redis_conn_free(ngx_event_t *ev)
 }
 
 
-/* One error an outage: attempts that fail for the same reason every two seconds would hide other messages. */
+/* One error an outage and reason: attempts that fail every two seconds would hide other messages. */
 
 static void
 ngx_sandbox_redis_conn_log(ngx_sandbox_redis_conn_t *conn, ngx_err_t err, const char *reason)
 {
+    uint32_t     hash;
     ngx_uint_t   level;
     const char  *what;
 
+    hash = ngx_crc32_long((u_char *) reason, ngx_strlen(reason)) ^ (uint32_t) err;
+
     what = (conn->state == NGX_SANDBOX_REDIS_READY) ? "lost" : "failed";
-    level = conn->logged ? NGX_LOG_INFO : NGX_LOG_ERR;
+    level = (conn->logged && conn->reason == hash) ? NGX_LOG_INFO : NGX_LOG_ERR;
 
     conn->logged = 1;
+    conn->reason = hash;
 
     ngx_log_error(level, &conn->redis->log, err, "connection for %s %s: %s", conn->kind->name, what, reason);
 }

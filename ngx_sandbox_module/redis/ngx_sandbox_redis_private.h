@@ -88,6 +88,7 @@ struct ngx_sandbox_redis_conn_s {
     unsigned                         slow:1;     /* not to be made again at once */
     unsigned                         writing:1;  /* inside redisAsyncHandleWrite() */
     unsigned                         logged:1;   /* this outage */
+    uint32_t                         reason;     /* why, when it was logged last: another reason is logged again */
 };
 
 

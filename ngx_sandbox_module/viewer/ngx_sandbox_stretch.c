@@ -44,11 +44,24 @@ static sbx_rc_e
 ngx_sandbox_stretch_print(ngx_sandbox_stretch_t *s, ngx_sandbox_run_ref_t *run,
     ngx_sandbox_store_entry_t *entries)
 {
+    size_t                        len;
     sbx_buf_t                     id;
     ngx_uint_t                    i;
     ngx_sandbox_stretch_entry_t  *e;
 
     sbx_buf_init(&id, &sbx_mem_default, 0);
+
+    /* in one piece, without the room to spare that growing leaves: clients that do not read hold it for long */
+
+    sbx_offset_print(&id, ngx_sandbox_sbx(run->id), entries[0].n, entries[0].k);
+
+    len = s->nentries * (id.len + sizeof("id: \ndata: \n\n") - 1);
+
+    for (i = 0; i < s->nentries; i++) {
+        len += entries[i].json.len;
+    }
+
+    (void) sbx_buf_reserve(&s->sse, len);
 
     for (i = 0; i < s->nentries; i++) {
         e = &s->entries[i];
