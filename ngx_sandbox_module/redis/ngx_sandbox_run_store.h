@@ -69,7 +69,7 @@ typedef struct {
     ngx_str_t                     value;
 } ngx_sandbox_store_field_t;
 
-#define NGX_SANDBOX_STORE_READ_MAX    32768      /* bytes: what a client that does not read any more holds in memory */
+#define NGX_SANDBOX_STORE_READ_MAX    24576      /* bytes: what a client that does not read any more holds in memory */
 #define NGX_SANDBOX_STORE_THREAD_MAX  1000       /* runs of one thread that are kept in its list */
 
 

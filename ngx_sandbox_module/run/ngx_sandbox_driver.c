@@ -366,7 +366,7 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
 
     chain = ngx_sandbox_str(sbx_fields_get(f, "chain"));
     if (chain.len != SBX_CHAIN_LEN) {
-        ngx_log_error(NGX_LOG_ALERT, &d->log, 0, "run record has no chain");
+        ngx_log_error(NGX_LOG_ERR, &d->log, 0, "run record has no chain");
         return NGX_ERROR;
     }
 

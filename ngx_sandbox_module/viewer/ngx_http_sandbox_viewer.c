@@ -299,12 +299,6 @@ ngx_http_sandbox_viewer_at_end(ngx_sandbox_viewer_t *v)
         return;
     }
 
-    if (feed->end.n == 0) {
-        /* a damaged record: a log ends with its terminal chunk, or it is none */
-        ngx_http_sandbox_viewer_lost(v);
-        return;
-    }
-
     accept = ngx_http_sandbox_header(v->request, "accept");
 
     if (!v->header_sent && accept.len == sizeof("text/event-stream") - 1

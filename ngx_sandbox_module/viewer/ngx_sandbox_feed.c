@@ -382,6 +382,12 @@ ngx_sandbox_feed_was_read(void *data, ngx_sandbox_store_result_t *result)
 
     ngx_sandbox_feed_record(feed, result);
 
+    if (feed->end.n == 0) {
+        feed->lost = 1;    /* damaged: there is no run without a first chunk */
+        ngx_sandbox_feed_post(feed);
+        return;
+    }
+
     if (result->nentries) {
         s = ngx_sandbox_stretch_create(&feed->run, &feed->read_from, result->entries, result->nentries);
 

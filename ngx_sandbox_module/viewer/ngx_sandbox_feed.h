@@ -12,7 +12,7 @@
 
 
 #define NGX_SANDBOX_FEED_READ      1000        /* entries a read */
-#define NGX_SANDBOX_FEED_STRETCHES 8           /* kept */
+#define NGX_SANDBOX_FEED_STRETCHES 32          /* kept */
 #define NGX_SANDBOX_FEED_BYTES     (512 * 1024)
 
 
