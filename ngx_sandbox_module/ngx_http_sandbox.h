@@ -42,7 +42,6 @@ typedef struct {
     ngx_str_t                     role;          /* started, viewer, cancel ... */
     ngx_str_t                     code;          /* of the problem answered */
     ngx_str_t                     end;           /* how a viewer's response ended: complete, cut, client */
-    ngx_str_t                     first_offset;
     ngx_str_t                     last_offset;
     ngx_uint_t                    events;
     void                         *viewer;

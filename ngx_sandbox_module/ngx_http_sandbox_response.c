@@ -102,7 +102,7 @@ ngx_http_sandbox_empty(ngx_http_request_t *r, ngx_uint_t status)
 ngx_int_t
 ngx_http_sandbox_not_allowed(ngx_http_request_t *r, const char *allow)
 {
-    ngx_str_t  value, detail, code_members;
+    ngx_str_t  value, detail;
 
     value.data = (u_char *) allow;
     value.len = ngx_strlen(allow);
@@ -116,9 +116,8 @@ ngx_http_sandbox_not_allowed(ngx_http_request_t *r, const char *allow)
     }
 
     ngx_str_set(&detail, "This location does not know the request's method, see the Allow header.");
-    ngx_str_set(&code_members, "");
 
-    return ngx_http_sandbox_problem(r, NGX_HTTP_NOT_ALLOWED, "method-not-allowed", &detail, &code_members);
+    return ngx_http_sandbox_problem(r, NGX_HTTP_NOT_ALLOWED, "method-not-allowed", &detail, NULL);
 }
 
 

@@ -45,7 +45,6 @@ typedef enum {
 
 typedef enum {
     NGX_SANDBOX_BUSY_REJECT = 0,
-    NGX_SANDBOX_BUSY_CANCEL,
     NGX_SANDBOX_BUSY_ALLOW
 } ngx_sandbox_busy_e;
 

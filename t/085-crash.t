@@ -47,14 +47,6 @@ sub undisturbed
     return plain(@{ $got->{events} });
 }
 
-sub crash
-{
-    my @old = nginx_workers();
-    kill 'KILL', @old;
-    wait_for(sub { !grep { alive($_) } @old });
-    wait_for(sub { nginx_workers() >= @old });
-}
-
 run_tests();
 
 __DATA__

@@ -22,14 +22,6 @@ result
 END
 });
 
-sub crash
-{
-    my @old = nginx_workers();
-    kill 'KILL', @old;
-    wait_for(sub { !grep { alive($_) } @old });
-    wait_for(sub { nginx_workers() >= @old });
-}
-
 sub journal { return (glob sandbox_root() . '/*/runs/r1.ndjson')[0] }
 
 # in place: the agent goes on writing to the same file

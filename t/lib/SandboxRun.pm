@@ -31,7 +31,7 @@ use base 'Exporter';
 
 our @EXPORT = qw(open_http read_http post get cancel gate agent_pid record keys_of wait_record
                  status_of chunks texts ids log_of error_log nginx_workers body_for
-                 untimed follow whole_events same launches reload);
+                 untimed follow whole_events same launches reload crash);
 
 my $agent_sh = <<'END';
 gates=${0%/*}
@@ -320,6 +320,18 @@ sub nginx_workers
 
     return grep { (SandboxTest::slurp("/proc/$_/cmdline") // '') =~ /worker process(?! is shutting)/ }
            split ' ', `ps -o pid= --ppid $master`;
+}
+
+
+# kill -9 of all workers; returns when others are there
+
+sub crash
+{
+    my @old = nginx_workers();
+
+    kill 'KILL', @old;
+    SandboxTest::wait_for(sub { !grep { SandboxTest::alive($_) } @old });
+    SandboxTest::wait_for(sub { nginx_workers() >= @old });
 }
 
 
