@@ -7,7 +7,7 @@ use Test::Nginx::Socket 'no_plan';
 
 # 900 deltas of one message, with places where it waits for the suite
 
-our $agent = <<'END';
+use SandboxTwins agent => <<'END';
 #!/bin/sh
 . "${0%/*}/agent.sh"
 echo x >> "$gates/launched"
@@ -24,34 +24,6 @@ done
 event '{"type":"content_block_stop","index":0}'
 result
 END
-
-our $config = <<'END';
-    sandbox_tenant user=$http_x_user;
-    location = /chat { sandbox_run t; }
-    location = /cancel { sandbox_cancel t; }
-    location = /status { sandbox_tenant off; sandbox_status; }
-END
-
-add_block_preprocessor(sub {
-    my $block = shift;
-    $block->set_value('idle', '');
-    $block->set_value('agent', $agent);
-    $block->set_value('config', $config);
-});
-
-sub as { return (headers => { 'X-User' => $_[0] }) }
-
-# what must be the same for two tenants
-
-sub plain { return map { "$_->[0] $_->[1]" =~ s/"timestamp":\d+,?//r =~ s/"sandboxKey":"[^"]*"//r } @_ }
-
-sub undisturbed
-{
-    gate('free');
-    my $got = follow('r1', as('calm'));
-    unlink "$ENV{TEST_NGINX_TMP}/gate-free", "$ENV{TEST_NGINX_TMP}/launched";
-    return [ plain(@{ $got->{events} }) ];
-}
 
 run_tests();
 
@@ -70,7 +42,7 @@ unlike($r->{body}, qr/RUN_FINISHED|RUN_ERROR/, "$name - and no end of the run");
 gate(400, 700);
 my $got = follow('r1', as('rough'), handle => $h);
 ok($got->{complete}, "$name - the last response ends cleanly");
-same([ plain(@{ $got->{events} }) ], $calm, "$name - the transcript of an undisturbed run");
+same(plain(@{ $got->{events} }), $calm, "$name - the transcript of an undisturbed run");
 is(launches(), 1, "$name - one launch");
 ok(wait_for(sub { !grep { alive($_) } @old }, 20), "$name - the old worker is gone");
 --- no_error_log
@@ -93,7 +65,7 @@ for my $gate (100, 400, 700) {
     $last = $events[-1][0];
 }
 push @events, @{ follow('r1', as('rough'), last => $last)->{events} };
-same([ plain(@events) ], $calm, "$name - the transcript of an undisturbed run");
+same(plain(@events), $calm, "$name - the transcript of an undisturbed run");
 is(launches(), 1, "$name - one launch");
 ok(wait_for(sub { !grep { alive($_) } @all }, 20), "$name - the old workers are gone");
 
@@ -107,7 +79,7 @@ read_http($h, until => 'RUN_STARTED');
 gate('free', 100, 400, 700);
 my @old = map { reload() } 1 .. 4;
 my $got = follow('r1', as('rough'), handle => $h);
-same([ plain(@{ $got->{events} }) ], $calm, "$name - the transcript of an undisturbed run");
+same(plain(@{ $got->{events} }), $calm, "$name - the transcript of an undisturbed run");
 is(launches(), 1, "$name - one launch");
 ok(wait_for(sub { !grep { alive($_) } @old }, 20), "$name - the old workers are gone");
 
@@ -124,7 +96,7 @@ gate(100, 400, 700);
 ok(wait_for(sub { my @s = map { redis('HGET', $_, 'status') } keys_of('r1', 'rec'); 2 == grep { $_ eq 'completed' } @s }, 20),
    "$name - finished by itself");
 my $got = follow('r1', as('rough'));
-same([ plain(@{ $got->{events} }) ], $calm, "$name - the transcript of an undisturbed run");
+same(plain(@{ $got->{events} }), $calm, "$name - the transcript of an undisturbed run");
 is(launches(), 1, "$name - one launch");
 ok(wait_for(sub { !grep { alive($_) } @old }, 20), "$name - the old worker is gone");
 

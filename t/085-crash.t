@@ -4,48 +4,9 @@ use lib 't/lib';
 use SandboxTest;
 use SandboxRun;
 use Test::Nginx::Socket 'no_plan';
+use SandboxTwins http => 'sandbox_claim_ttl 1s; sandbox_lease_ttl 1s;';
 
 workers(2);
-
-our $agent = <<'END';
-#!/bin/sh
-. "${0%/*}/agent.sh"
-echo x >> "$gates/launched"
-init s1
-i=0
-while [ $i -lt 300 ]; do
-    i=$((i + 1))
-    case $i in 100|200) [ -e "$gates/gate-free" ] || hold $i;; esac
-    say "w$i"
-done
-result
-END
-
-our $config = <<'END';
-    sandbox_tenant user=$http_x_user;
-    location = /chat { sandbox_run t; }
-    location = /cancel { sandbox_cancel t; }
-    location = /status { sandbox_tenant off; sandbox_status; }
-END
-
-add_block_preprocessor(sub {
-    my $block = shift;
-    $block->set_value('idle', '');
-    $block->set_value('agent', $agent) if !defined $block->agent;
-    $block->set_value('config', $config);
-    $block->set_value('more_http_config', 'sandbox_claim_ttl 1s; sandbox_lease_ttl 1s;');
-});
-
-sub as { return (headers => { 'X-User' => $_[0] }) }
-sub plain { return [ map { "$_->[0] $_->[1]" =~ s/"timestamp":\d+,?//r =~ s/"sandboxKey":"[^"]*"//r } @_ ] }
-
-sub undisturbed
-{
-    gate('free');
-    my $got = follow('r1', as('calm'));
-    unlink "$ENV{TEST_NGINX_TMP}/gate-free", "$ENV{TEST_NGINX_TMP}/launched";
-    return plain(@{ $got->{events} });
-}
 
 run_tests();
 

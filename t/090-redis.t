@@ -4,46 +4,9 @@ use lib 't/lib';
 use SandboxTest;
 use SandboxRun;
 use Test::Nginx::Socket 'no_plan';
+use SandboxTwins chat => 'sandbox_heartbeat 100ms;';
 
-our $agent = <<'END';
-#!/bin/sh
-. "${0%/*}/agent.sh"
-echo x >> "$gates/launched"
-init s1
-i=0
-while [ $i -lt 300 ]; do
-    i=$((i + 1))
-    case $i in 100|200) [ -e "$gates/gate-free" ] || hold $i;; esac
-    say "w$i"
-done
-result
-END
-
-our $config = <<'END';
-    sandbox_tenant user=$http_x_user;
-    location = /chat { sandbox_run t; sandbox_heartbeat 100ms; }
-    location = /cancel { sandbox_cancel t; }
-    location = /status { sandbox_tenant off; sandbox_status; }
-END
-
-add_block_preprocessor(sub {
-    my $block = shift;
-    $block->set_value('idle', '');
-    $block->set_value('agent', $agent);
-    $block->set_value('config', $config);
-});
-
-sub as { return (headers => { 'X-User' => $_[0], @_[1 .. $#_] }) }
-sub plain { return [ map { "$_->[0] $_->[1]" =~ s/"timestamp":\d+,?//r =~ s/"sandboxKey":"[^"]*"//r } @_ ] }
 sub comments { my $n = () = $_[0] =~ /^:[^\n]*\n\n/mg; return $n }
-
-sub undisturbed
-{
-    gate('free');
-    my $got = follow('r1', as('calm'));
-    unlink "$ENV{TEST_NGINX_TMP}/gate-free", "$ENV{TEST_NGINX_TMP}/launched";
-    return plain(@{ $got->{events} });
-}
 
 # a run that stands at line 99, disturbed, must end as if nothing had been
 
