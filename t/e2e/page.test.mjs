@@ -86,8 +86,9 @@ test('F5 in mid-answer: the whole answer, once', async (t) => {
 
   await say(page, `count to ${COUNT}`)
   await came(page, '\n10\n')
+  assert.equal(await page.locator('body[data-state=streaming]').count(), 1)
   await page.reload()
-  await page.waitForSelector('body[data-state=streaming]')
+  await came(page, `\n${COUNT}`)
   await idle(page)
 
   assert.equal((await answer(page)).at(-1), NUMBERS)
