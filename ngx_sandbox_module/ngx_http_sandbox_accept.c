@@ -1,18 +1,16 @@
 /*
  * Accepting a run: get the record -> view it, if there is one
- *                  else take the slot -> accept script -> driver and viewer.
+ *                  else admit it -> accept script -> driver and viewer.
  */
 
 #include "ngx_http_sandbox_accept.h"
+#include "ngx_http_sandbox_admit.h"
 #include "ngx_http_sandbox_viewer.h"
 #include "ngx_sandbox_driver.h"
 #include "ngx_sandbox_provider.h"
 #include "ngx_sandbox_run_store.h"
 #include "sbx_prompt.h"
 
-
-/* a slot whose run has no record yet belongs to a POST under way, for this long (ms) */
-#define NGX_HTTP_SANDBOX_SLOT_GRACE  10000
 
 #define NGX_HTTP_SANDBOX_PROFILE     20
 
@@ -25,10 +23,7 @@ typedef struct {
     sbx_run_input_t              *input;
     ngx_sandbox_store_call_t     *call;
     ngx_sandbox_run_ref_t         run;
-    ngx_sandbox_run_ref_t         holder;        /* of the slot */
-    uint64_t                      holder_age;
     ngx_str_t                     token;
-    ngx_uint_t                    slot_tries;
     sbx_sandbox_key_t             key;
     u_char                        token_data[NGX_SANDBOX_TOKEN_LEN];
     u_char                        revision[NGX_INT32_LEN];
@@ -38,9 +33,8 @@ typedef struct {
 
 static void ngx_http_sandbox_accept_known(void *data, ngx_sandbox_store_result_t *result);
 static ngx_int_t ngx_http_sandbox_accept_check(ngx_http_sandbox_acceptance_t *a);
-static void ngx_http_sandbox_accept_take_slot(ngx_http_sandbox_acceptance_t *a, ngx_str_t *replace);
-static void ngx_http_sandbox_accept_slot(void *data, ngx_sandbox_store_result_t *result);
-static void ngx_http_sandbox_accept_holder(void *data, ngx_sandbox_store_result_t *result);
+static void ngx_http_sandbox_accept_admitted(void *data, ngx_http_sandbox_admit_e outcome, ngx_str_t *holder);
+static void ngx_http_sandbox_accept_busy(ngx_http_sandbox_acceptance_t *a, ngx_str_t *holder);
 static void ngx_http_sandbox_accept_create(ngx_http_sandbox_acceptance_t *a);
 static void ngx_http_sandbox_accept_created(void *data, ngx_sandbox_store_result_t *result);
 static ngx_uint_t ngx_http_sandbox_accept_profile(ngx_http_sandbox_acceptance_t *a,
@@ -48,7 +42,7 @@ static ngx_uint_t ngx_http_sandbox_accept_profile(ngx_http_sandbox_acceptance_t 
 static ngx_int_t ngx_http_sandbox_accept_texts(ngx_http_sandbox_acceptance_t *a, ngx_str_t *started,
     ngx_str_t *input);
 static void ngx_http_sandbox_accept_view(ngx_http_sandbox_acceptance_t *a, ngx_uint_t accepted);
-static void ngx_http_sandbox_accept_refuse(ngx_http_sandbox_acceptance_t *a, ngx_sandbox_store_e code);
+static void ngx_http_sandbox_accept_unavailable(ngx_http_sandbox_acceptance_t *a);
 static void ngx_http_sandbox_accept_finalize(ngx_http_sandbox_acceptance_t *a, ngx_int_t rc);
 static void ngx_http_sandbox_accept_cleanup(void *data);
 
@@ -110,7 +104,6 @@ ngx_http_sandbox_accept_known(void *data, ngx_sandbox_store_result_t *result)
     ngx_http_sandbox_acceptance_t  *a = data;
 
     ngx_int_t  rc;
-    ngx_str_t  none = ngx_null_string;
 
     a->call = NULL;
 
@@ -120,7 +113,7 @@ ngx_http_sandbox_accept_known(void *data, ngx_sandbox_store_result_t *result)
     }
 
     if (result->code != NGX_SANDBOX_STORE_LOST) {
-        ngx_http_sandbox_accept_refuse(a, result->code);
+        ngx_http_sandbox_accept_unavailable(a);
         return;
     }
 
@@ -131,12 +124,12 @@ ngx_http_sandbox_accept_known(void *data, ngx_sandbox_store_result_t *result)
         return;
     }
 
-    if (a->definition->busy == NGX_SANDBOX_BUSY_ALLOW) {
-        ngx_http_sandbox_accept_create(a);
-        return;
+    if (ngx_http_sandbox_admit(a->request, a->definition, &a->run, &a->ctx->thread_id,
+                               ngx_http_sandbox_accept_admitted, a)
+        != NGX_OK)
+    {
+        ngx_http_sandbox_accept_finalize(a, NGX_HTTP_INTERNAL_SERVER_ERROR);
     }
-
-    ngx_http_sandbox_accept_take_slot(a, &none);
 }
 
 
@@ -185,87 +178,63 @@ ngx_http_sandbox_accept_check(ngx_http_sandbox_acceptance_t *a)
 
 
 static void
-ngx_http_sandbox_accept_take_slot(ngx_http_sandbox_acceptance_t *a, ngx_str_t *replace)
-{
-    if (++a->slot_tries > 8) {
-        /* others replace each other here faster than we look: as good as busy */
-        ngx_http_sandbox_accept_refuse(a, NGX_SANDBOX_STORE_BUSY);
-        return;
-    }
-
-    a->call = ngx_sandbox_store_take_slot(ngx_sandbox_worker, &a->run, &a->ctx->thread_id, replace,
-                                          ngx_http_sandbox_accept_slot, a);
-    if (a->call == NULL) {
-        ngx_http_sandbox_accept_finalize(a, NGX_HTTP_INTERNAL_SERVER_ERROR);
-    }
-}
-
-
-static void
-ngx_http_sandbox_accept_slot(void *data, ngx_sandbox_store_result_t *result)
+ngx_http_sandbox_accept_admitted(void *data, ngx_http_sandbox_admit_e outcome, ngx_str_t *holder)
 {
     ngx_http_sandbox_acceptance_t  *a = data;
 
-    a->call = NULL;
+    ngx_int_t  rc;
+    ngx_str_t  detail;
 
-    if (result->code == NGX_SANDBOX_STORE_OK) {
+    switch (outcome) {
+
+    case NGX_HTTP_SANDBOX_ADMITTED:
         ngx_http_sandbox_accept_create(a);
         return;
-    }
 
-    if (result->code != NGX_SANDBOX_STORE_BUSY) {
-        ngx_http_sandbox_accept_refuse(a, result->code);
+    case NGX_HTTP_SANDBOX_ADMIT_BUSY:
+        ngx_http_sandbox_accept_busy(a, holder);
         return;
+
+    case NGX_HTTP_SANDBOX_ADMIT_FULL:
+        ngx_str_set(&detail, "As many runs are going on as may be: try again later.");
+        rc = ngx_http_sandbox_problem(a->request, NGX_HTTP_TOO_MANY_REQUESTS, "too-many-runs", &detail, NULL);
+        break;
+
+    case NGX_HTTP_SANDBOX_ADMIT_UNAVAILABLE:
+        ngx_http_sandbox_accept_unavailable(a);
+        return;
+
+    default:
+        rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    a->holder.tenant = a->run.tenant;
-    a->holder.id.len = result->text.len;
-    a->holder.id.data = ngx_pstrdup(a->request->pool, &result->text);
-    a->holder_age = result->age;
-
-    if (a->holder.id.data) {
-        a->call = ngx_sandbox_store_get_run(ngx_sandbox_worker, &a->holder, ngx_http_sandbox_accept_holder, a);
-    }
-
-    if (a->call == NULL) {
-        ngx_http_sandbox_accept_finalize(a, NGX_HTTP_INTERNAL_SERVER_ERROR);
-    }
+    ngx_http_sandbox_accept_finalize(a, rc);
 }
 
 
 static void
-ngx_http_sandbox_accept_holder(void *data, ngx_sandbox_store_result_t *result)
+ngx_http_sandbox_accept_busy(ngx_http_sandbox_acceptance_t *a, ngx_str_t *holder)
 {
-    ngx_http_sandbox_acceptance_t  *a = data;
+    ngx_int_t  rc;
+    sbx_buf_t  b;
+    sbx_mem_t  mem;
+    ngx_str_t  detail, members;
 
-    sbx_run_status_e  status;
+    ngx_sandbox_pool_mem(&mem, a->request->pool);
+    sbx_buf_init(&b, &mem, 0);
 
-    a->call = NULL;
+    sbx_buf_literal(&b, ",\"runId\":");
+    sbx_json_print_string(&b, ngx_sandbox_sbx(*holder));
 
-    if (result->code == NGX_SANDBOX_STORE_OK) {
-        status = sbx_run_status(sbx_fields_get(&result->record, "status"));
+    members = ngx_sandbox_str(sbx_buf_view(&b));
 
-        if (sbx_run_status_terminal(status)) {
-            ngx_http_sandbox_accept_take_slot(a, &a->holder.id);
-            return;
-        }
+    ngx_str_set(&detail, "A run of this thread is still going on: wait for its end or cancel it.");
 
-        ngx_http_sandbox_accept_refuse(a, NGX_SANDBOX_STORE_BUSY);
-        return;
-    }
+    rc = b.rc == SBX_OK
+         ? ngx_http_sandbox_problem(a->request, NGX_HTTP_CONFLICT, "thread-busy", &detail, &members)
+         : NGX_HTTP_INTERNAL_SERVER_ERROR;
 
-    if (result->code == NGX_SANDBOX_STORE_LOST) {
-
-        if (a->holder_age > NGX_HTTP_SANDBOX_SLOT_GRACE) {
-            ngx_http_sandbox_accept_take_slot(a, &a->holder.id);
-            return;
-        }
-
-        ngx_http_sandbox_accept_refuse(a, NGX_SANDBOX_STORE_BUSY);
-        return;
-    }
-
-    ngx_http_sandbox_accept_refuse(a, result->code);
+    ngx_http_sandbox_accept_finalize(a, rc);
 }
 
 
@@ -416,7 +385,7 @@ ngx_http_sandbox_accept_created(void *data, ngx_sandbox_store_result_t *result)
     }
 
     if (result->code != NGX_SANDBOX_STORE_OK) {
-        ngx_http_sandbox_accept_refuse(a, result->code);
+        ngx_http_sandbox_accept_unavailable(a);
         return;
     }
 
@@ -461,33 +430,13 @@ ngx_http_sandbox_accept_view(ngx_http_sandbox_acceptance_t *a, ngx_uint_t accept
 
 
 static void
-ngx_http_sandbox_accept_refuse(ngx_http_sandbox_acceptance_t *a, ngx_sandbox_store_e code)
+ngx_http_sandbox_accept_unavailable(ngx_http_sandbox_acceptance_t *a)
 {
-    ngx_int_t   rc;
-    sbx_buf_t   b;
-    sbx_mem_t   mem;
-    ngx_str_t   detail, members;
+    ngx_int_t  rc;
+    ngx_str_t  detail;
 
-    if (code != NGX_SANDBOX_STORE_BUSY) {
-        ngx_str_set(&detail, "The state store does not answer, so no run can be started now.");
-        rc = ngx_http_sandbox_problem(a->request, NGX_HTTP_SERVICE_UNAVAILABLE, "redis-unavailable", &detail, NULL);
-        ngx_http_sandbox_accept_finalize(a, rc);
-        return;
-    }
-
-    ngx_sandbox_pool_mem(&mem, a->request->pool);
-    sbx_buf_init(&b, &mem, 0);
-
-    sbx_buf_literal(&b, ",\"runId\":");
-    sbx_json_print_string(&b, ngx_sandbox_sbx(a->holder.id));
-
-    members = ngx_sandbox_str(sbx_buf_view(&b));
-
-    ngx_str_set(&detail, "A run of this thread is still going on: wait for its end or cancel it.");
-
-    rc = b.rc == SBX_OK
-         ? ngx_http_sandbox_problem(a->request, NGX_HTTP_CONFLICT, "thread-busy", &detail, &members)
-         : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ngx_str_set(&detail, "The state store does not answer, so no run can be started now.");
+    rc = ngx_http_sandbox_problem(a->request, NGX_HTTP_SERVICE_UNAVAILABLE, "redis-unavailable", &detail, NULL);
 
     ngx_http_sandbox_accept_finalize(a, rc);
 }

@@ -23,6 +23,7 @@ static ngx_sandbox_definition_t *ngx_http_sandbox_create_definition(ngx_conf_t *
 static char *ngx_http_sandbox_provider(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_isolation(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_http_sandbox_max_runs(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_timeout_or_off(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_retention(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
@@ -36,6 +37,7 @@ static ngx_conf_enum_t  ngx_http_sandbox_reuses[] = {
 
 static ngx_conf_enum_t  ngx_http_sandbox_busies[] = {
     { ngx_string("reject"), NGX_SANDBOX_BUSY_REJECT },
+    { ngx_string("cancel"), NGX_SANDBOX_BUSY_CANCEL },
     { ngx_string("allow"), NGX_SANDBOX_BUSY_ALLOW },
     { ngx_null_string, 0 }
 };
@@ -74,6 +76,7 @@ static ngx_command_t  ngx_http_sandbox_block_commands[] = {
                                 &ngx_http_sandbox_busies),
     ngx_http_sandbox_block_slot("on_cancel", NGX_CONF_TAKE1, ngx_conf_set_enum_slot, on_cancel,
                                 &ngx_http_sandbox_on_cancels),
+    ngx_http_sandbox_block_set("max_runs", NGX_CONF_TAKE12, ngx_http_sandbox_max_runs),
     ngx_http_sandbox_block_slot("run_timeout", NGX_CONF_TAKE1, ngx_http_sandbox_timeout_or_off, run_timeout, NULL),
     ngx_http_sandbox_block_slot("silence_timeout", NGX_CONF_TAKE1, ngx_http_sandbox_timeout_or_off,
                                 silence_timeout, NULL),
@@ -200,6 +203,7 @@ ngx_http_sandbox_create_definition(ngx_conf_t *cf, ngx_str_t *name)
     d->max_turns = NGX_CONF_UNSET_UINT;
     d->reuse = NGX_CONF_UNSET_UINT;
     d->busy = NGX_CONF_UNSET_UINT;
+    d->max_runs = NGX_CONF_UNSET_UINT;
     d->on_cancel = NGX_CONF_UNSET_UINT;
     d->run_timeout = NGX_CONF_UNSET_MSEC;
     d->silence_timeout = NGX_CONF_UNSET_MSEC;
@@ -246,6 +250,7 @@ ngx_http_sandbox_block_init(ngx_conf_t *cf, ngx_sandbox_definition_t *d)
 
     ngx_conf_init_uint_value(d->reuse, NGX_SANDBOX_REUSE_THREAD);
     ngx_conf_init_uint_value(d->busy, NGX_SANDBOX_BUSY_REJECT);
+    ngx_conf_init_uint_value(d->max_runs, 0);
     ngx_conf_init_uint_value(d->on_cancel, NGX_SANDBOX_CANCEL_DESTROY);
     ngx_conf_init_msec_value(d->run_timeout, 24 * 3600 * 1000);
     ngx_conf_init_msec_value(d->silence_timeout, 0);
@@ -398,6 +403,58 @@ ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                            "invalid parameter \"%V\" of \"harness\", use model=NAME, max_turns=N, "
                            "or options of the agent that begin with \"-\"", &value[i]);
         return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* max_runs N | off [per_tenant=N] */
+
+static char *
+ngx_http_sandbox_max_runs(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_definition_t  *d = conf;
+
+    ngx_int_t    n;
+    ngx_str_t   *value, s;
+    ngx_uint_t   i, *slot;
+
+    if (d->max_runs != NGX_CONF_UNSET_UINT) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    d->max_runs = 0;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        s = value[i];
+        slot = &d->max_runs;
+
+        if (i > 1) {
+
+            if (ngx_strncmp(s.data, "per_tenant=", 11) != 0) {
+                return "has an invalid parameter, use a number or off, and per_tenant=NUMBER after it";
+            }
+
+            s.data += 11;
+            s.len -= 11;
+            slot = &d->max_runs_per_tenant;
+
+        } else if (ngx_strcmp(s.data, "off") == 0) {
+            continue;
+        }
+
+        n = ngx_atoi(s.data, s.len);
+
+        if (n == NGX_ERROR || n == 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid number in \"%V\"", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+
+        *slot = n;
     }
 
     return NGX_CONF_OK;

@@ -45,6 +45,7 @@ typedef enum {
 
 typedef enum {
     NGX_SANDBOX_BUSY_REJECT = 0,
+    NGX_SANDBOX_BUSY_CANCEL,
     NGX_SANDBOX_BUSY_ALLOW
 } ngx_sandbox_busy_e;
 
@@ -86,6 +87,8 @@ struct ngx_sandbox_definition_s {
     ngx_uint_t                    reuse;         /* ngx_sandbox_reuse_e */
     ngx_uint_t                    busy;          /* ngx_sandbox_busy_e */
     ngx_uint_t                    on_cancel;     /* ngx_sandbox_on_cancel_e */
+    ngx_uint_t                    max_runs;      /* 0: any number */
+    ngx_uint_t                    max_runs_per_tenant;
 
     ngx_msec_t                    run_timeout;
     ngx_msec_t                    silence_timeout;       /* 0: off */

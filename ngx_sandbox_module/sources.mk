@@ -17,6 +17,7 @@ NGX_SANDBOX_DEPS = \
 	ngx_sandbox_module/ensure/ngx_sandbox_ensure.h \
 	ngx_sandbox_module/journal/ngx_sandbox_tail.h \
 	ngx_sandbox_module/ngx_http_sandbox_accept.h \
+	ngx_sandbox_module/ngx_http_sandbox_admit.h \
 	ngx_sandbox_module/ngx_http_sandbox_active.h \
 	ngx_sandbox_module/ngx_sandbox_conf.h \
 	ngx_sandbox_module/run/ngx_sandbox_driver.h \
@@ -51,6 +52,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/journal/ngx_sandbox_tail_uri.c \
 	ngx_sandbox_module/ngx_http_sandbox_module.c \
 	ngx_sandbox_module/ngx_http_sandbox_accept.c \
+	ngx_sandbox_module/ngx_http_sandbox_admit.c \
 	ngx_sandbox_module/ngx_http_sandbox_active.c \
 	ngx_sandbox_module/ngx_http_sandbox_block.c \
 	ngx_sandbox_module/ngx_http_sandbox_cancel.c \
@@ -89,6 +91,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_call.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_index.c \
+	ngx_sandbox_module/redis/ngx_sandbox_run_store_limit.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_instance.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_log.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_reply.c \

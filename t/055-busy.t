@@ -110,3 +110,41 @@ gate('end');
 read_http($h);
 redis('SET', $slot, (time() * 1000 - 60000) . ':ghost');
 like(read_http(post('r2', thread => 't9'))->{body}, qr/RUN_FINISHED/, "$name - it is replaced");
+
+
+
+=== TEST 7: busy cancel: the older run ends, the newer one begins
+--- sandbox
+    busy cancel;
+    on_cancel kill;
+--- check
+my $old = post('r1');
+read_http($old, until => '"delta":"up"');
+my $new = post('r2');
+my $r = read_http($old);
+like($r->{body}, qr/"type":"RUN_ERROR".*"code":"cancelled"/, "$name - the older one was cancelled");
+ok($r->{complete}, "$name - and ends cleanly");
+read_http($new, until => '"delta":"up"');
+is(record('r1')->{status}, 'aborted', "$name - its record");
+is(launches(), 2, "$name - two launches");
+gate('end');
+$r = read_http($new);
+like($r->{body}, qr/"outcome":"resumed".*RUN_FINISHED/s, "$name - the newer one finishes, in the same sandbox");
+
+
+
+=== TEST 8: busy cancel: of many at once the thread runs one at a time, and the last one ends well
+--- sandbox
+    busy cancel;
+    on_cancel kill;
+--- check
+my @all = map { post("r$_") } 1 .. 6;
+# whoever is cancelled ends; one is left, which waits for the gate
+my %over;
+ok(wait_for(sub { $_->{over} || read_http($_, timeout => 0.05) for @all; 5 == grep { $_->{over} } @all }, 60), "$name - five end");
+my ($left) = grep { !$_->{over} } @all;
+read_http($left, until => '"delta":"up"');
+gate('end');
+like(read_http($left)->{body}, qr/RUN_FINISHED/, "$name - the last one finishes");
+is(scalar(grep { record("r$_")->{status} eq 'completed' } 1 .. 6), 1, "$name - one is completed");
+

@@ -26,6 +26,7 @@ typedef enum {
     NGX_SANDBOX_STORE_HELD,             /* claim: somebody else drives it */
     NGX_SANDBOX_STORE_TERMINAL,         /* claim: finished, aftercare too */
     NGX_SANDBOX_STORE_BUSY,             /* slot: another run holds the thread */
+    NGX_SANDBOX_STORE_FULL,             /* reserve: as many runs as may be */
     NGX_SANDBOX_STORE_UNAVAILABLE       /* no answer, or Redis refused (message logged) */
 } ngx_sandbox_store_e;
 
@@ -49,8 +50,8 @@ typedef struct {
     unsigned                      cancel:1;      /* heartbeat, claim: cancelRequested */
     unsigned                      detached:1;    /* heartbeat: detachedSince was set now or before */
     unsigned                      closed:1;      /* read_log: the log is closed, and ends with these entries */
-    ngx_str_t                     text;          /* slot BUSY: the run that holds it; get: the value */
-    uint64_t                      age;           /* slot BUSY: ms since it was taken */
+    ngx_str_t                     text;          /* slot BUSY: the run that holds it; FULL: the oldest member; get: the value */
+    uint64_t                      age;           /* BUSY, FULL: ms since it was taken */
     ngx_sandbox_store_entry_t    *entries;       /* read_log */
     ngx_uint_t                    nentries;
     redisReply                   *reply;         /* list calls: what Redis gave */
@@ -82,6 +83,16 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_take_slot(ngx_sandbox_worker_t *w, n
     ngx_str_t *thread_id, ngx_str_t *replace, ngx_sandbox_store_pt handler, void *data);
 ngx_sandbox_store_call_t *ngx_sandbox_store_free_slot(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_str_t *thread_id, ngx_sandbox_store_pt handler, void *data);
+
+/*
+ * A place among the running runs of a definition (max_runs), before the record
+ * exists.  OK, also when the run has one; or FULL with text and age.  A member
+ * whose run is terminal or gone may be unreserved by anybody.  handler may be NULL.
+ */
+ngx_sandbox_store_call_t *ngx_sandbox_store_reserve_run(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
+    ngx_sandbox_definition_t *d, ngx_sandbox_store_pt handler, void *data);
+ngx_sandbox_store_call_t *ngx_sandbox_store_unreserve_run(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
+    ngx_str_t *definition, ngx_sandbox_store_pt handler, void *data);
 
 /*
  * Index entries that must exist before the record (active with the claim's

@@ -12,7 +12,6 @@
 
 static void *ngx_sandbox_store_alloc(void *ctx, size_t size);
 static void ngx_sandbox_store_free(void *ctx, void *p);
-static void ngx_sandbox_store_arg_buf(ngx_sandbox_redis_args_t *args, sbx_buf_t *b);
 static ngx_sandbox_store_part_t *ngx_sandbox_store_part(ngx_sandbox_store_call_t *call,
     const char *name);
 static void ngx_sandbox_store_answered(void *data, ngx_int_t rc, redisReply *reply);
@@ -185,7 +184,7 @@ ngx_sandbox_store_index_key(ngx_sandbox_store_call_t *call, ngx_sandbox_redis_ar
 }
 
 
-static void
+void
 ngx_sandbox_store_arg_buf(ngx_sandbox_redis_args_t *args, sbx_buf_t *b)
 {
     if (b->rc != SBX_OK) {

@@ -72,6 +72,7 @@ void ngx_sandbox_store_instance_key(ngx_sandbox_store_call_t *call, ngx_sandbox_
     ngx_str_t *tenant, ngx_str_t *key, const char *what);
 void ngx_sandbox_store_index_key(ngx_sandbox_store_call_t *call, ngx_sandbox_redis_args_t *args,
     const char *what);
+void ngx_sandbox_store_arg_buf(ngx_sandbox_redis_args_t *args, sbx_buf_t *b);       /* takes the buffer's error over */
 void ngx_sandbox_store_arg_fields(ngx_sandbox_redis_args_t *args, ngx_sandbox_store_field_t *fields,
     ngx_uint_t nfields);
 

@@ -155,5 +155,10 @@ ngx_sandbox_driver_closed(void *data, ngx_sandbox_store_result_t *result)
         return;
     }
 
+    if (d->definition->max_runs || d->definition->max_runs_per_tenant) {
+        /* one that is not given back here is found when somebody wants it */
+        (void) ngx_sandbox_store_unreserve_run(d->worker, &d->run, &d->definition->name, NULL, NULL);
+    }
+
     ngx_sandbox_driver_free(d);
 }

@@ -37,6 +37,21 @@ sbx_redis_index_key(sbx_buf_t *out, sbx_str_t prefix, const char *what)
 
 
 void
+sbx_redis_limit_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t definition, sbx_str_t tenant)
+{
+    sbx_buf_str(out, prefix);
+    sbx_buf_literal(out, "{d:");
+    sbx_buf_str(out, definition);
+    sbx_buf_literal(out, "}:runs");
+
+    if (tenant.len != 0) {
+        sbx_buf_char(out, ':');
+        sbx_buf_str(out, tenant);
+    }
+}
+
+
+void
 sbx_redis_run_channel(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t tenant, sbx_str_t run_id)
 {
     sbx_buf_str(out, prefix);

@@ -16,6 +16,8 @@ void sbx_redis_run_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t tenant, sbx_s
 void sbx_redis_thread_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t tenant, sbx_str_t thread_id, const char *what);
 void sbx_redis_instance_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t tenant, sbx_str_t key, const char *what);
 void sbx_redis_index_key(sbx_buf_t *out, sbx_str_t prefix, const char *what);     /* active, detached, reclaim: of all tenants */
+/* Runs that count for max_runs, of all tenants or of one; of one definition {d:<name>}. */
+void sbx_redis_limit_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t definition, sbx_str_t tenant);
 void sbx_redis_run_channel(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t tenant, sbx_str_t run_id);
 void sbx_redis_lease_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t name);
 

@@ -15,8 +15,9 @@
 #
 # An agent may read "${0%/*}/agent.sh", and has then
 #     init SESSION   say TEXT   result   hold GATE   alive NAME
-# hold waits until the suite has opened the gate; alive notes the process as
-# one that agent_pid(NAME) finds.
+# hold waits until the suite has opened the gate, and gives up after some
+# minutes: a suite that was killed opens none.  alive notes the process as one
+# that agent_pid(NAME) finds.
 
 package SandboxRun;
 
@@ -45,7 +46,16 @@ say() {
 }
 
 result() { printf '{"type":"result","subtype":"success","is_error":false,"result":"done","usage":{"input_tokens":3,"output_tokens":2}}\n'; }
-hold() { until [ -e "$gates/gate-$1" ]; do sleep 0.02; done; }
+
+hold() {
+    tries=0
+    until [ -e "$gates/gate-$1" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 10000 ] || exit 1
+        sleep 0.02
+    done
+}
+
 alive() { sh -c 'echo $PPID' > "$gates/.pid-$1"; mv "$gates/.pid-$1" "$gates/pid-$1"; }
 END
 
