@@ -34,6 +34,10 @@ typedef struct {
     sbx_parse_frame_t  *frames;
     uint32_t            nframes;        /* room for */
 
+    yajl_handle         handle;
+    bool                completing;     /* all of the text was given to yajl */
+    size_t              end;            /* of the root value */
+
     const char         *input;          /* the text as the caller gave it ... */
     size_t              input_len;
     const char         *copy;           /* ... and in the arena */
@@ -45,6 +49,8 @@ typedef struct {
 
 static sbx_rc_e sbx_parse_run(sbx_parse_t *p, sbx_str_t text, size_t *error_at);
 static sbx_rc_e sbx_parse_yajl(sbx_parse_t *p, sbx_str_t text, size_t *error_at);
+static size_t sbx_parse_rest(const sbx_parse_t *p, sbx_str_t text);
+static void sbx_parse_root_ends(sbx_parse_t *p);
 static int sbx_parse_fail(sbx_parse_t *p, sbx_rc_e rc);
 static sbx_json_t *sbx_parse_add(sbx_parse_t *p, sbx_json_type_e type);
 static bool sbx_parse_text(sbx_parse_t *p, const unsigned char *data, size_t len, sbx_str_t *s);
@@ -112,6 +118,8 @@ sbx_json_parse(sbx_arena_t *arena, sbx_str_t text, const sbx_json_limits_t *limi
     p.nodes = 0;
     p.max_nodes = UINT32_MAX;
     p.root = NULL;
+    p.completing = false;
+    p.end = 0;
     p.frames = p.first_frames;
     p.nframes = SBX_PARSE_FRAMES;
     p.input = text.data;
@@ -163,6 +171,7 @@ sbx_parse_run(sbx_parse_t *p, sbx_str_t text, size_t *error_at)
 static sbx_rc_e
 sbx_parse_yajl(sbx_parse_t *p, sbx_str_t text, size_t *error_at)
 {
+    size_t            rest;
     yajl_handle       handle;
     yajl_status       status;
     yajl_alloc_funcs  funcs;
@@ -177,12 +186,14 @@ sbx_parse_yajl(sbx_parse_t *p, sbx_str_t text, size_t *error_at)
     }
 
     handle = yajl_alloc(&sbx_parse_callbacks, &funcs, p);
+    p->handle = handle;
 
     yajl_config(handle, yajl_dont_validate_strings, 1);
 
     status = yajl_parse(handle, (const unsigned char *) text.data, text.len);
 
     if (status == yajl_status_ok) {
+        p->completing = true;
         status = yajl_complete_parse(handle);
         *error_at = text.len;
 
@@ -192,12 +203,53 @@ sbx_parse_yajl(sbx_parse_t *p, sbx_str_t text, size_t *error_at)
 
     /* The handle ends with the pool: nothing in it needs yajl_free(). */
 
-    if (status == yajl_status_ok) {
-        *error_at = 0;
-        return SBX_OK;
+    if (status != yajl_status_ok) {
+        return p->rc != SBX_OK ? p->rc : SBX_INVALID;
     }
 
-    return p->rc != SBX_OK ? p->rc : SBX_INVALID;
+    rest = sbx_parse_rest(p, text);
+
+    if (rest != text.len) {
+        *error_at = rest;
+        return SBX_INVALID;
+    }
+
+    *error_at = 0;
+
+    return SBX_OK;
+}
+
+
+/*
+ * Where something follows the value that is no white space, else the length.
+ * yajl finds all of it but a string that never ends: that is a token it still
+ * waits for.
+ */
+
+static size_t
+sbx_parse_rest(const sbx_parse_t *p, sbx_str_t text)
+{
+    char    c;
+    size_t  i;
+
+    for (i = p->end; i < text.len; i++) {
+        c = text.data[i];
+
+        if (c != ' ' && c != '\t' && c != '\n' && c != '\r') {
+            break;
+        }
+    }
+
+    return i;
+}
+
+
+/* The last token so far is the end of the root value, unless another call comes. */
+
+static void
+sbx_parse_root_ends(sbx_parse_t *p)
+{
+    p->end = p->completing ? p->input_len : yajl_get_bytes_consumed(p->handle);
 }
 
 
@@ -248,6 +300,7 @@ sbx_parse_add(sbx_parse_t *p, sbx_json_type_e type)
     if (frame == NULL) {
         node->key = sbx_null_string;
         p->root = node;
+        sbx_parse_root_ends(p);
         return node;
     }
 
@@ -456,6 +509,10 @@ sbx_parse_end_map(void *ctx)
 
     frame = &p->frames[--p->depth];
 
+    if (p->depth == 0) {
+        sbx_parse_root_ends(p);
+    }
+
     if (frame->unique && !frame->indexes) {
         return 1;
     }
@@ -479,7 +536,9 @@ sbx_parse_end_array(void *ctx)
 {
     sbx_parse_t  *p = ctx;
 
-    p->depth--;
+    if (--p->depth == 0) {
+        sbx_parse_root_ends(p);
+    }
 
     return 1;
 }

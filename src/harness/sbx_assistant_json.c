@@ -27,6 +27,10 @@ sbx_assistant_json(sbx_arena_t *arena, sbx_str_t text, sbx_json_t **value)
 
     text = sbx_text_trim(text);
 
+    if (text.len == 0) {
+        return SBX_DECLINED;
+    }
+
     for (i = 0; i < 4; i++) {
 
         switch (i) {

@@ -17,23 +17,17 @@ sbx_frame_init(sbx_frame_t *frame)
 sbx_rc_e
 sbx_frame_feed(sbx_frame_t *frame, sbx_str_t text, sbx_buf_t *out)
 {
-    size_t  space, start;
+    size_t  i, start;
 
     start = out->len;
 
-    while (text.len != 0 && frame->rc == SBX_OK) {
-        space = sbx_text_space(text);
+    /* one byte at a time: white space of several could be cut in two */
 
-        if (space != 0) {
-            text.data += space;
-            text.len -= space;
-            continue;
+    for (i = 0; i < text.len && frame->rc == SBX_OK; i++) {
+
+        if (sbx_text_space((sbx_str_t) { text.data + i, 1 }) == 0) {
+            sbx_frame_character(frame, text.data[i], out);
         }
-
-        sbx_frame_character(frame, *text.data, out);
-
-        text.data++;
-        text.len--;
     }
 
     /* A piece that is not sound is not taken in halves. */

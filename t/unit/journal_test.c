@@ -336,6 +336,13 @@ frames(void **state)
     assert_int_equal(sbx_frame_feed(&frame, str("==YQ=="), &out), SBX_INVALID);
     assert_int_equal(sbx_frame_feed(&frame, str("YWJj"), &out), SBX_INVALID);
     assert_int_equal(sbx_frame_end(&frame), SBX_INVALID);
+
+    /* white space beyond ASCII could be cut in two: it is none, cut or not */
+
+    sbx_buf_clear(&out);
+    sbx_frame_init(&frame);
+    assert_int_equal(sbx_frame_feed(&frame, str("YWJj\xe2\x80\xa8"), &out), SBX_OK);
+    assert_int_equal(sbx_frame_end(&frame), SBX_INVALID);
     assert_buf(&out, "abc");
 
     sbx_buf_free(&out);

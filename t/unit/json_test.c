@@ -149,6 +149,23 @@ refusing(void **state)
     assert_int_equal(sbx_json_parse(arena, str("[\"abc\xff\"]"), NULL, &v, &at), SBX_INVALID);
     assert_int_equal(at, 5);
 
+    /* a string behind the value that never ends: yajl waits for the rest of it */
+
+    assert_int_equal(sbx_json_parse(arena, str("{} \"x"), NULL, &v, &at), SBX_INVALID);
+    assert_int_equal(at, 3);
+    assert_int_equal(sbx_json_parse(arena, str("[1]\n\""), NULL, &v, &at), SBX_INVALID);
+    assert_int_equal(at, 4);
+    assert_int_equal(sbx_json_parse(arena, str("0\""), NULL, &v, &at), SBX_INVALID);
+    assert_int_equal(at, 1);
+    assert_int_equal(sbx_json_parse(arena, str("\"a\"\"}"), NULL, &v, &at), SBX_INVALID);
+    assert_int_equal(at, 3);
+    assert_int_equal(sbx_json_parse(arena, str("null\r\n\t \"\\\""), NULL, &v, &at), SBX_INVALID);
+    assert_int_equal(at, 8);
+
+    assert_int_equal(sbx_json_parse(arena, str(" 12 \n"), NULL, &v, NULL), SBX_OK);
+    assert_int_equal(sbx_json_parse(arena, str("12"), NULL, &v, NULL), SBX_OK);
+    assert_int_equal(sbx_json_parse(arena, str("[{}]\r\n"), NULL, &v, NULL), SBX_OK);
+
     sbx_arena_destroy(arena);
 }
 
