@@ -2,6 +2,7 @@
 #
 #   BUILD=release|debug|sanitize   how to compile; each has a folder of its own
 #                                  under build/, so that switching is cheap
+#                                  (fuzz too: libFuzzer, for make fuzz alone)
 #   NGX_SRC=PATH                   build against this nginx source tree, and
 #                                  build its nginx too; default: the headers of
 #                                  Debian's package nginx-dev
@@ -26,8 +27,12 @@ NODE ?= $(shell tools/node.sh path 2>/dev/null || echo node)
 include src/sources.mk
 include ngx_sandbox_module/sources.mk
 
-ifeq ($(filter $(BUILD),release debug sanitize),)
+ifeq ($(filter $(BUILD),release debug sanitize fuzz),)
 $(error BUILD is "$(BUILD)": use release, debug or sanitize)
+endif
+
+ifeq ($(BUILD),fuzz)
+CC := clang
 endif
 
 OUT := build
@@ -40,6 +45,9 @@ OPT_debug := -O0
 OPT_sanitize := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined
 LINK_sanitize := -fsanitize=address,undefined
+OPT_fuzz := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=undefined
+LINK_fuzz := -fsanitize=fuzzer,address,undefined
 
 OPT := -g $(OPT_$(BUILD))
 WARN := -Wall -Wextra -Werror -Wno-unused-parameter
@@ -73,6 +81,13 @@ UNIT_SRCS := $(filter %_test.c,$(UNIT_ALL))
 UNIT_OBJS := $(call objects,$(filter-out $(UNIT_SRCS),$(UNIT_ALL)))
 UNIT_BINS := $(patsubst %.c,$(OBJ)/%,$(UNIT_SRCS))
 
+# fuzz targets: each *_fuzz.c below t/fuzz is a program.  libFuzzer has a main()
+# of its own, any other build takes that of fuzz_main.c.
+FUZZ_SRCS := $(sort $(wildcard t/fuzz/*_fuzz.c))
+FUZZ_OBJS := $(call objects,$(if $(filter fuzz,$(BUILD)),,t/fuzz/fuzz_main.c) \
+	ngx_sandbox_module/provider/helper/sbh_frame.c)
+FUZZ_BINS := $(patsubst %.c,$(OBJ)/%,$(FUZZ_SRCS))
+
 MODULE := $(OUT)/ngx_http_sandbox_module.so
 PRODUCTS := $(MODULE) $(OUT)/sandboxctl $(OUT)/sandbox-helper $(OUT)/nginx
 
@@ -87,9 +102,9 @@ export BUILD
 Q := $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1)")
 
-.PHONY: help build module programs products FORCE test test-unit test-lua \
-	test-helper test-nginx \
-	test-e2e test-chaos asan valgrind upstream-test-nginx mainline lint \
+.PHONY: help build module programs products FORCE test test-unit test-fuzz test-lua \
+	test-helper test-nginx fuzz \
+	test-e2e test-chaos asan valgrind valgrind-unit upstream-test-nginx mainline lint \
 	bench clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -162,11 +177,18 @@ $(UNIT_BINS): $(OBJ)/t/unit/%: $(OBJ)/t/unit/%.o $(UNIT_OBJS) $(VECTOR_OBJS) $(O
 	$(call say,LINK $@)
 	$(Q)$(CC) $(SBX_LDFLAGS) -o $@ $^ $(SBX_LIBS) -lcmocka
 
+$(FUZZ_BINS): $(OBJ)/t/fuzz/%: $(OBJ)/t/fuzz/%.o $(FUZZ_OBJS) $(VECTOR_OBJS) $(OBJ)/libsbx.a
+	$(call say,LINK $@)
+	$(Q)$(CC) $(SBX_LDFLAGS) -o $@ $^ $(SBX_LIBS)
+
 -include $(shell find $(OBJ) -name '*.d' -not -path '$(NGX_WORK)/*' 2>/dev/null)
 
 
 test: build ## every suite, with totals in the last line
 	@t/run unit lua helper nginx e2e chaos
+
+# UNIT_UNDER: a program that runs the tests
+export UNIT_UNDER
 
 test-unit: $(OUT)/.dir ## unit tests of src/, and the vectors
 	@$(MAKE) --no-print-directory -j$(JOBS) programs unit-programs
@@ -174,6 +196,13 @@ test-unit: $(OUT)/.dir ## unit tests of src/, and the vectors
 
 .PHONY: unit-programs
 unit-programs: $(UNIT_BINS)
+
+test-fuzz: ## the corpora of the fuzz targets, and some seconds of changed inputs
+	@$(MAKE) --no-print-directory -j$(JOBS) fuzz-programs
+	@t/fuzz/run $(BUILD) $(OBJ)/t/fuzz
+
+.PHONY: fuzz-programs
+fuzz-programs: $(FUZZ_BINS)
 
 test-lua: ## the Redis scripts against a real redis-server
 	@$(PROVE) $(PROVE_FLAGS) $(or $(T),$(sort $(wildcard t/lua/*.t)))
@@ -204,6 +233,10 @@ valgrind: ## t/*.t under valgrind (slow); T= as above
 		TEST_NGINX_USE_VALGRIND=1 TEST_NGINX_TIMEOUT=30 $(PROVE) -v $(PROVE_FLAGS) \
 		$(or $(T),$(sort $(wildcard t/*.t)))
 
+valgrind-unit: ## unit tests under valgrind
+	@$(MAKE) --no-print-directory BUILD=debug \
+		UNIT_UNDER="valgrind -q --leak-check=full --error-exitcode=99" test-unit
+
 upstream-test-nginx: build ## t/*.t under the Test::Nginx of TEST_NGINX_LIB=PATH
 	@if [ ! -f "$(TEST_NGINX_LIB)/lib/Test/Nginx/Socket.pm" ]; then \
 		echo "TEST_NGINX_LIB=PATH must name a checkout of Test::Nginx" >&2; exit 1; \
@@ -217,6 +250,10 @@ mainline: ## build nginx and module from NGX_SRC=PATH, and run t/*.t with them
 	@$(MAKE) --no-print-directory NGX_SRC=$(NGX_SRC) build
 	@$(OUT)/nginx -v
 	@$(PROVE) $(PROVE_FLAGS) $(or $(T),$(sort $(wildcard t/*.t)))
+
+fuzz: ## libFuzzer, where clang has it; FUZZ_SECONDS=3600 a target, TARGET=json for one
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} $(MAKE) --no-print-directory \
+		BUILD=$$(tools/libfuzzer.sh) test-fuzz
 
 lint: ## style and static checks
 	@tools/lint.sh

@@ -1,10 +1,10 @@
 #!/bin/sh
 #
 # test.sh: installs what the tests need, builds, and runs every suite; then
-# unit tests, t/helper, t/*.t and t/chaos once more under ASan and UBSan.  The last line is
-# "N passed, N failed".
+# unit tests, fuzz targets, t/helper, t/*.t and t/chaos under ASan and UBSan.  The
+# last line is "N passed, N failed".
 #
-#   test.sh SUITE...   only these: lint unit lua helper nginx e2e chaos asan
+#   test.sh SUITE...   only these: lint unit fuzz lua helper nginx e2e chaos asan
 
 set -u
 cd "$(dirname "$0")"
@@ -73,7 +73,7 @@ for suite in "$@"; do
 done
 
 [ -z "$suites" ] || run release $suites
-[ -z "$asan" ] || run sanitize unit helper nginx chaos
+[ -z "$asan" ] || run sanitize unit fuzz helper nginx chaos
 
 # what is left in build/ is what people use
 

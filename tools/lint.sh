@@ -6,7 +6,7 @@
 cd "$(dirname "$0")/.." || exit 1
 
 bad=0
-sources=$(find src ngx_sandbox_module t/unit -name '*.[ch]' | sort)
+sources=$(find src ngx_sandbox_module t/unit t/fuzz -name '*.[ch]' | sort)
 
 
 complain()
@@ -59,11 +59,11 @@ if ! tools/nginx-conf.sh | cmp -s - conf/nginx.conf.example; then
     complain "conf/nginx.conf.example is not what its template gives: tools/nginx-conf.sh > conf/nginx.conf.example"
 fi
 
-for script in run.sh test.sh .ci/run tools/*.sh t/e2e/run.sh t/run-unit; do
+for script in run.sh test.sh .ci/run tools/*.sh t/e2e/run.sh t/run-unit t/fuzz/run; do
     sh -n "$script" || bad=1
 done
 
-for script in demo/agent t/run; do
+for script in demo/agent t/run t/fuzz/seeds; do
     perl -c "$script" 2> /dev/null || complain "$script does not compile"
 done
 
