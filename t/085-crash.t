@@ -129,3 +129,18 @@ is(cancel('{"runId":"r1"}', as('rough'))->{code}, 204, "$name - 204");
 my $got = follow('r1', as('rough'));
 like($got->{events}[-1][1], qr/"code":"cancelled"/, "$name - told");
 ok(!alive($pid), "$name - the agent is gone");
+
+
+
+=== TEST 7: HTTP/1.0: a dead worker is a reset, never the end of the body; a finished run is its end (A06)
+--- check
+my $h = post('r1', as('rough'), version => '1.0');
+read_http($h, until => '"delta":"w99"');
+crash();
+my $r = read_http($h);
+ok($r->{over} && $r->{reset}, "$name - a reset");
+gate(100, 200);
+like(join(' ', map { $_->[1] } @{ follow('r1', as('rough'))->{events} }), qr/RUN_FINISHED/, "$name - the run goes on");
+$r = get('/chat?offset=-1&runId=r1', as('rough'), version => '1.0');
+ok($r->{over} && !$r->{reset}, "$name - a clean end");
+like($r->{body}, qr/RUN_FINISHED[^\n]*\n\n\z/, "$name - after everything");

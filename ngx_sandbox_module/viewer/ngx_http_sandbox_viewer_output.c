@@ -6,6 +6,7 @@
 
 
 static ngx_int_t ngx_http_sandbox_viewer_write(ngx_sandbox_viewer_t *v, ngx_str_t *text, ngx_uint_t last);
+static void ngx_http_sandbox_viewer_rough(ngx_http_request_t *r, ngx_uint_t rough);
 static void ngx_http_sandbox_viewer_last(ngx_sandbox_viewer_t *v, sbx_buf_t *b);
 
 
@@ -61,7 +62,36 @@ ngx_http_sandbox_viewer_header(ngx_sandbox_viewer_t *v)
         return rc == NGX_OK ? NGX_OK : NGX_ERROR;
     }
 
+    ngx_http_sandbox_viewer_rough(r, 1);
+
     return ngx_http_send_special(r, NGX_HTTP_FLUSH) == NGX_ERROR ? NGX_ERROR : NGX_OK;
+}
+
+
+/*
+ * A body that ends with its connection: only a reset is no clean end.  Until
+ * the run is over, the kernel resets it however this worker ends.
+ */
+
+static void
+ngx_http_sandbox_viewer_rough(ngx_http_request_t *r, ngx_uint_t rough)
+{
+    struct linger  linger;
+
+    if (r->http_version > NGX_HTTP_VERSION_11 || r->chunked) {
+        return;
+    }
+
+    linger.l_onoff = rough;
+    linger.l_linger = 0;
+
+    (void) setsockopt(r->connection->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(struct linger));
+
+#if (NGX_HTTP_SSL)
+    if (r->connection->ssl) {
+        r->connection->ssl->no_send_shutdown = rough;
+    }
+#endif
 }
 
 
@@ -171,6 +201,10 @@ ngx_http_sandbox_viewer_write(ngx_sandbox_viewer_t *v, ngx_str_t *text, ngx_uint
     b->last_in_chain = 1;
 
     v->last_sent = ngx_current_msec;
+
+    if (last) {
+        ngx_http_sandbox_viewer_rough(r, 0);
+    }
 
     rc = ngx_http_output_filter(r, cl);
 
@@ -380,6 +414,7 @@ ngx_http_sandbox_viewer_last(ngx_sandbox_viewer_t *v, sbx_buf_t *b)
 void
 ngx_http_sandbox_viewer_finish(ngx_sandbox_viewer_t *v)
 {
+    ngx_http_sandbox_viewer_rough(v->request, 0);
     ngx_http_sandbox_viewer_finalize(v, ngx_http_send_special(v->request, NGX_HTTP_LAST));
 }
 
@@ -387,30 +422,10 @@ ngx_http_sandbox_viewer_finish(ngx_sandbox_viewer_t *v)
 void
 ngx_http_sandbox_viewer_cut(ngx_sandbox_viewer_t *v)
 {
-    struct linger            linger;
-    ngx_http_request_t      *r;
     ngx_http_sandbox_ctx_t  *ctx;
 
-    r = v->request;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_sandbox_module);
+    ctx = ngx_http_get_module_ctx(v->request, ngx_http_sandbox_module);
     ngx_str_set(&ctx->end, "cut");
-
-    if (r->http_version <= NGX_HTTP_VERSION_11 && !r->chunked) {
-
-        /* a body that ends with the connection: only a reset is no clean end */
-
-        linger.l_onoff = 1;
-        linger.l_linger = 0;
-
-        (void) setsockopt(r->connection->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(struct linger));
-
-#if (NGX_HTTP_SSL)
-        if (r->connection->ssl) {
-            r->connection->ssl->no_send_shutdown = 1;
-        }
-#endif
-    }
 
     ngx_http_sandbox_viewer_finalize(v, NGX_ERROR);
 }
