@@ -1,9 +1,8 @@
 // The chat page in a headless Chromium.
 
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { chromium } from 'playwright-core'
+import { launch } from './lib/browser.mjs'
 import { Sandbox, processesUnder, until } from './lib/sandbox.mjs'
 
 const COUNT = 60
@@ -13,10 +12,8 @@ let sandbox
 let browser
 
 before(async () => {
-  const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
-  assert.ok(executablePath, 'chromium is installed')
   sandbox = await Sandbox.start()
-  browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  browser = await launch()
 })
 
 after(async () => {

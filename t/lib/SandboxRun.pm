@@ -34,31 +34,6 @@ our @EXPORT = qw(open_http read_http post get cancel gate agent_pid record keys_
                  status_of chunks texts ids log_of error_log nginx_workers body_for
                  untimed follow whole_events same launches reload crash);
 
-my $agent_sh = <<'END';
-gates=${0%/*}
-number=0
-
-init() { printf '{"type":"system","subtype":"init","session_id":"%s","model":"m"}\n' "$1"; }
-
-say() {
-    number=$((number + 1))
-    printf '{"type":"assistant","message":{"id":"m%d","role":"assistant","content":[{"type":"text","text":"%s"}]},"parent_tool_use_id":null}\n' "$number" "$1"
-}
-
-result() { printf '{"type":"result","subtype":"success","is_error":false,"result":"done","usage":{"input_tokens":3,"output_tokens":2}}\n'; }
-
-hold() {
-    tries=0
-    until [ -e "$gates/gate-$1" ]; do
-        tries=$((tries + 1))
-        [ $tries -lt 10000 ] || exit 1
-        sleep 0.02
-    done
-}
-
-alive() { sh -c 'echo $PPID' > "$gates/.pid-$1"; mv "$gates/.pid-$1" "$gates/pid-$1"; }
-END
-
 my $default_config = <<'END';
     location = /chat { sandbox_run t; }
     location = /cancel { sandbox_cancel t; }
@@ -85,7 +60,7 @@ sub prepare
     my $tmp = $ENV{TEST_NGINX_TMP};
 
     unlink "$tmp/launched", glob "$tmp/gate-* $tmp/pid-*";
-    SandboxTest::spew("$tmp/agent.sh", $agent_sh);
+    SandboxTest::spew("$tmp/agent.sh", SandboxTest::slurp(__FILE__ =~ s{[^/]*$}{agent.sh}r));
     chmod 0777, $tmp;
 
     $block->set_value('config', $default_config) if !defined $block->config;

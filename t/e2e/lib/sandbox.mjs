@@ -63,68 +63,28 @@ export function processesUnder(path) {
   return found
 }
 
-export class Sandbox {
-  constructor(env = {}) {
-    // below /tmp and open: as root, run.sh's workers are another user
-    this.dir = mkdtempSync(join(tmpdir(), 'sandbox-e2e-'))
-    chmodSync(this.dir, 0o755)
-    this.env = env
-    this.output = ''
-    this.killed = new Set()
-  }
-
-  static async start(env) {
-    const sandbox = new Sandbox(env)
-    await sandbox.start()
-    return sandbox
-  }
-
-  async start() {
-    this.port ??= await freePort()
-    this.url = `http://127.0.0.1:${this.port}`
-    this.chat = `${this.url}/api/chat`
-
-    this.child = spawn(join(TOP, 'run.sh'), {
-      env: { ...process.env, PORT: String(this.port), RUN_DIR: this.dir, DEMO_DELAY_MS: '20', ...this.env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    this.gone = new Promise((done) => this.child.once('exit', (code, signal) => done({ code, signal })))
-    for (const stream of [this.child.stdout, this.child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text) => (this.output += text))
-    }
-
-    const left = await Promise.race([
-      this.gone,
-      until('run.sh is ready', () => this.output.includes(`is at ${this.url}/`), 300000),
-    ])
-    if (left !== true) throw new Error(`run.sh ended (${JSON.stringify(left)}):\n${this.output}`)
-    return this
-  }
-
-  async stop(signal = 'TERM') {
-    this.child.kill(`SIG${signal}`)
-    return this.gone
-  }
-
-  /** Ends everything, whatever state a test left it in, and says what the error log complained of. */
-  async close() {
-    if (this.child?.exitCode === null && this.child.signalCode === null) await this.stop()
-    for (let i = 0; i < 50; i++) {
-      const left = processesUnder(this.dir)
-      if (left.length === 0) break
-      for (const { pid } of left) {
-        try {
-          process.kill(pid, 'SIGKILL')
-        } catch {
-          // already gone
-        }
+/** Kills them, until none is left. */
+export async function endProcesses(path) {
+  for (let i = 0; i < 50; i++) {
+    const left = processesUnder(path)
+    if (left.length === 0) break
+    for (const { pid } of left) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // already gone
       }
-      await sleep(50)
     }
-    const bad = this.errors()
-    if (process.env.SANDBOX_TEST_KEEP) console.error(`kept: ${this.dir}`)
-    else rmSync(this.dir, { recursive: true, force: true })
-    if (bad.length) throw new Error(`complaints in error.log:\n${bad.join('\n')}`)
+    await sleep(50)
+  }
+}
+
+/** An nginx at this.url, with its directory: requests, and what became of its workers. */
+export class Server {
+  killed = new Set()
+
+  get chat() {
+    return `${this.url}/api/chat`
   }
 
   log() {
@@ -173,6 +133,59 @@ export class Sandbox {
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify(body),
     })
+  }
+}
+
+export class Sandbox extends Server {
+  constructor(env = {}) {
+    super()
+    // below /tmp and open: as root, run.sh's workers are another user
+    this.dir = mkdtempSync(join(tmpdir(), 'sandbox-e2e-'))
+    chmodSync(this.dir, 0o755)
+    this.env = env
+    this.output = ''
+  }
+
+  static async start(env) {
+    const sandbox = new Sandbox(env)
+    await sandbox.start()
+    return sandbox
+  }
+
+  async start() {
+    this.port ??= await freePort()
+    this.url = `http://127.0.0.1:${this.port}`
+
+    this.child = spawn(join(TOP, 'run.sh'), {
+      env: { ...process.env, PORT: String(this.port), RUN_DIR: this.dir, DEMO_DELAY_MS: '20', ...this.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.gone = new Promise((done) => this.child.once('exit', (code, signal) => done({ code, signal })))
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => (this.output += text))
+    }
+
+    const left = await Promise.race([
+      this.gone,
+      until('run.sh is ready', () => this.output.includes(`is at ${this.url}/`), 300000),
+    ])
+    if (left !== true) throw new Error(`run.sh ended (${JSON.stringify(left)}):\n${this.output}`)
+    return this
+  }
+
+  async stop(signal = 'TERM') {
+    this.child.kill(`SIG${signal}`)
+    return this.gone
+  }
+
+  /** Ends everything, whatever state a test left it in, and says what the error log complained of. */
+  async close() {
+    if (this.child?.exitCode === null && this.child.signalCode === null) await this.stop()
+    await endProcesses(this.dir)
+    const bad = this.errors()
+    if (process.env.SANDBOX_TEST_KEEP) console.error(`kept: ${this.dir}`)
+    else rmSync(this.dir, { recursive: true, force: true })
+    if (bad.length) throw new Error(`complaints in error.log:\n${bad.join('\n')}`)
   }
 
   /** Paths of files with this name in any sandbox. */
