@@ -112,7 +112,7 @@ POST /chat
 
 
 
-=== TEST 10: a method that is not known
+=== TEST 10: a method that is not known (A36)
 --- request
 DELETE /chat
 --- error_code: 405

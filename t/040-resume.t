@@ -37,7 +37,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: from the start, byte for byte
+=== TEST 1: from the start, byte for byte (A07)
 --- check
 my $again = get('/chat?offset=-1&runId=r1');
 is($again->{code}, 200, "$name - code");
@@ -47,7 +47,7 @@ is(get('/chat?offset=-1', headers => { 'X-Run-Id' => 'r1' })->{body}, $body, "$n
 
 
 
-=== TEST 2: from every place, the rest
+=== TEST 2: from every place, the rest (A07)
 --- check
 my @ids = ids($body);
 my @parts = map { "$_\n\n" } split /\n\n/, $body;
@@ -59,7 +59,7 @@ for my $i (0 .. $#ids - 1) {
 
 
 
-=== TEST 3: Last-Event-ID wins over offset
+=== TEST 3: Last-Event-ID wins over offset (A09)
 --- check
 my @ids = ids($body);
 my $r = get('/chat?offset=-1&runId=r1', headers => { 'Last-Event-ID' => $ids[-2] });
@@ -76,7 +76,7 @@ is(scalar(grep { /rec$/ } split /\n/, redis('KEYS', '*{r:*}:rec')), 1, "$name - 
 
 
 
-=== TEST 5: the end again for who is at the end, under a fresh id
+=== TEST 5: the end again for who is at the end, under a fresh id (A02)
 --- check
 my $last = last_id($body);
 my $r = get("/chat?offset=$last", headers => { Accept => '*/*' });
@@ -91,7 +91,7 @@ like($more->{body}, qr/"type":"RUN_FINISHED"/, "$name - with the same chunk");
 
 
 
-=== TEST 6: a native EventSource is stopped by 204
+=== TEST 6: a native EventSource is stopped by 204 (A01, A36)
 --- check
 my $r = get('/chat', headers => { Accept => 'text/event-stream', 'Last-Event-ID' => last_id($body) });
 is($r->{code}, 204, "$name - code");

@@ -29,7 +29,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: comments while the agent is silent
+=== TEST 1: comments while the agent is silent (A07, A17)
 --- check
 my $h = post('r1');
 my $r = read_http($h, until => sub { my $b = shift->{body}; $b =~ /"delta":"one".*?\n\n(.*)/s && comments($1) >= 3 });
@@ -47,7 +47,7 @@ is(get('/chat?offset=-1&runId=r1')->{body}, $plain, "$name - and nothing else di
 
 
 
-=== TEST 2: comments for a viewer at the end of an open log
+=== TEST 2: comments for a viewer at the end of an open log (A17)
 --- check
 my $first = post('r1');
 read_http($first, until => '"delta":"one"');
@@ -71,7 +71,7 @@ is(scalar(grep { !/\A\{"id":"[^"]+","chunk":\{.*\}\}\z/ } @lines), 0, "$name - a
 
 
 
-=== TEST 4: the header and a comment before Redis says anything
+=== TEST 4: the header and a comment before Redis says anything (A03, A35)
 --- check
 kill 'STOP', redis_pid();
 my $h = open_http('GET', '/chat?offset=-1&runId=r1');

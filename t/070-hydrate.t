@@ -22,7 +22,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: before, during and after a run
+=== TEST 1: before, during and after a run (A36)
 --- check
 my $none = qq({"messages":[],"activeRun":null}\n);
 is(get('/chat?threadId=t1')->{body}, $none, "$name - before");
@@ -43,7 +43,7 @@ like(get('/chat?threadId=t1')->{body}, qr/"activeRun":null/, "$name - after");
 
 
 
-=== TEST 2: another device joins the run that it finds
+=== TEST 2: another device joins the run that it finds (A37)
 --- check
 my $h = post('r1');
 read_http($h, until => '"delta":"up"');
@@ -83,7 +83,7 @@ for my $id (q{a "b" \\ c}, 'x y', '{t}', "\xc3\xbc") {
 
 
 
-=== TEST 5: HEAD, and ids that are none
+=== TEST 5: HEAD, and ids that are none (A36)
 --- check
 my $r = read_http(open_http('HEAD', '/chat?threadId=t1'));
 is($r->{code}, 200, "$name - HEAD");

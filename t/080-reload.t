@@ -116,7 +116,7 @@ like(read_http($again)->{body}, qr/"delta":"w100".*RUN_FINISHED/s, "$name - the 
 
 
 
-=== TEST 6: HTTP/1.0: a cut is a reset, never the end of the body
+=== TEST 6: HTTP/1.0: a cut is a reset, never the end of the body (A06)
 --- check
 my $h = post('r1', as('rough'), version => '1.0');
 read_http($h, until => '"delta":"w99"');

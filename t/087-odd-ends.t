@@ -160,7 +160,7 @@ is(record('r1')->{driverEpoch}, 2, "$name - by a new claim");
 
 
 
-=== TEST 6: a body that ends with the connection is cut by a reset
+=== TEST 6: a body that ends with the connection is cut by a reset (A06)
 --- config
     location = /chat { sandbox_run t; chunked_transfer_encoding off; }
     location = /cancel { sandbox_cancel t; }

@@ -64,7 +64,7 @@ disturbed($name, sub { redis('CLIENT', 'KILL', 'TYPE', 'normal') });
 
 
 
-=== TEST 5: CLIENT KILL of all subscriptions, and at once a last message that nobody hears
+=== TEST 5: CLIENT KILL of all subscriptions, and at once a last message that nobody hears (A12)
 --- check
 disturbed($name, sub { redis('CLIENT', 'KILL', 'TYPE', 'pubsub'); gate(100, 200) });
 
@@ -86,7 +86,7 @@ is(launches(), 1, "$name - one launch");
 
 
 
-=== TEST 7: resuming while Redis is away: 200, heartbeats, and the rest when it is back
+=== TEST 7: resuming while Redis is away: 200, heartbeats, and the rest when it is back (A03)
 --- check
 my $calm = undisturbed();
 my $h = post('r1', as('rough'));

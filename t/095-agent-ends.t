@@ -30,7 +30,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: kill -9 of the agent
+=== TEST 1: kill -9 of the agent (A29)
 --- agent
 #!/bin/sh
 . "${0%/*}/agent.sh"
@@ -45,7 +45,7 @@ like(to_end($name, $h, 'failed'), qr/"type":"RUN_ERROR".*(?:137|signal 9).*"code
 
 
 
-=== TEST 2: kill -9 of the launcher: vanished, and nothing is left
+=== TEST 2: kill -9 of the launcher: vanished, and nothing is left (A29)
 --- agent
 #!/bin/sh
 . "${0%/*}/agent.sh"
@@ -226,7 +226,7 @@ is(scalar(grep { /"type":"RUN_(?:FINISHED|ERROR)"/ } chunks($r->{body})), 1, "$n
 
 
 
-=== TEST 12: nothing printed, exit 0
+=== TEST 12: nothing printed, exit 0 (A29)
 --- agent
 #!/bin/sh
 exit 0
@@ -266,3 +266,22 @@ say up
 result
 --- check
 like(to_end($name, undef, 'completed'), qr/"delta":"up".*RUN_FINISHED/s, "$name - is skipped");
+
+
+
+=== TEST 16: the terminal chunk waits for the end of the agent (A02)
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+init s1
+result
+say late
+hold end
+--- check
+my $h = post('r1');
+my $r = read_http($h, until => '"delta":"late"');
+unlike($r->{body}, qr/RUN_FINISHED/, "$name - the result has been read, and its chunk is withheld");
+gate('end');
+$r = read_http($h);
+like($r->{body}, qr/RUN_FINISHED[^\n]*\n\n\z/, "$name - it is the last one");
+ok($r->{complete}, "$name - and the end comes with it");

@@ -74,7 +74,7 @@ like(error_log(), qr/translator-changed: the first $n chunks were made by revisi
 
 
 
-=== TEST 3: an agent that is gone and has written nothing
+=== TEST 3: an agent that is gone and has written nothing (A29)
 --- sandbox
     first_byte_timeout 300ms;
 --- agent

@@ -271,9 +271,9 @@ main(void)
         cmocka_unit_test(offset_prints),
         cmocka_unit_test(offset_parses_what_it_prints),
         cmocka_unit_test(offset_refuses_all_else),
-        cmocka_unit_test(offsets_sort_in_log_order),
+        cmocka_unit_test(offsets_sort_in_log_order),  /* A10 */
         cmocka_unit_test(events_print),
-        cmocka_unit_test(events_are_one_line),
+        cmocka_unit_test(events_are_one_line),  /* A32 */
         cmocka_unit_test(survives_every_failed_allocation)
     };
 
