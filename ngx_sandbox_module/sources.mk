@@ -81,6 +81,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer.c \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer_output.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed.c \
+	ngx_sandbox_module/viewer/ngx_sandbox_feed_message.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_stretch.c \
 	ngx_sandbox_module/provider/ngx_sandbox_helper.c \
 	ngx_sandbox_module/provider/ngx_sandbox_helper_frame.c \

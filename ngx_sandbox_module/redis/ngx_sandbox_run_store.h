@@ -133,7 +133,8 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_get_input(ngx_sandbox_worker_t *w, n
 
 /*
  * Appends entries in order (in-band numbers dense from n + 1, out-of-band ones
- * from k + 1), moves chain and journalPos, extends the claim, publishes "more".
+ * from k + 1), moves chain and journalPos, extends the claim, publishes "more"
+ * (see ngx_sandbox_store_message).
  * No entries: chain and journalPos only.  OK (n, k), LOST, FENCED, FORKED, GAP (n, k), CLOSED.
  * A batch that is there already (same token, new_chain and last number) is OK
  * and changes nothing: repeat it after UNAVAILABLE.
@@ -141,6 +142,20 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_get_input(ngx_sandbox_worker_t *w, n
 ngx_sandbox_store_call_t *ngx_sandbox_store_append(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_str_t *token, ngx_str_t *chain, ngx_str_t *new_chain, uint64_t journal_pos,
     ngx_sandbox_store_entry_t *entries, ngx_uint_t nentries, ngx_sandbox_store_pt handler, void *data);
+
+/*
+ * A batch that an append has published: entries after (n, k), in pool and
+ * message.  NGX_DECLINED: a message of another kind, or of a batch that is too
+ * large to go along: read the log.
+ */
+typedef struct {
+    uint64_t                      n;
+    ngx_uint_t                    k;
+    ngx_sandbox_store_entry_t    *entries;
+    ngx_uint_t                    nentries;      /* not 0 */
+} ngx_sandbox_store_batch_t;
+
+ngx_int_t ngx_sandbox_store_message(ngx_str_t *message, ngx_pool_t *pool, ngx_sandbox_store_batch_t *batch);
 
 /*
  * One out-of-band chunk after whatever in-band number is stored (sandbox

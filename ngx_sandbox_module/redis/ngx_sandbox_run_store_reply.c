@@ -9,7 +9,7 @@ static ngx_int_t ngx_sandbox_store_parse_element(ngx_sandbox_store_call_t *call,
 static ngx_int_t ngx_sandbox_store_set_number(ngx_sandbox_store_call_t *call, u_char letter,
     uint64_t number);
 static ngx_int_t ngx_sandbox_store_parse_entries(ngx_sandbox_store_call_t *call, redisReply *reply);
-static ngx_int_t ngx_sandbox_store_parse_id(redisReply *reply, ngx_sandbox_store_entry_t *entry);
+static ngx_int_t ngx_sandbox_store_parse_id(u_char *p, size_t len, uint64_t *n, ngx_uint_t *k);
 static ngx_int_t ngx_sandbox_store_parse_code(redisReply *reply, ngx_sandbox_store_e *code);
 static ngx_int_t ngx_sandbox_store_parse_number(redisReply *reply, uint64_t *number);
 
@@ -235,7 +235,7 @@ static ngx_int_t
 ngx_sandbox_store_parse_entries(ngx_sandbox_store_call_t *call, redisReply *reply)
 {
     size_t                      i;
-    redisReply                 *json;
+    redisReply                 *id, *json;
     ngx_sandbox_store_entry_t  *entry;
 
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements % 2) {
@@ -255,10 +255,11 @@ ngx_sandbox_store_parse_entries(ngx_sandbox_store_call_t *call, redisReply *repl
     call->result.nentries = reply->elements / 2;
 
     for (i = 0; i < reply->elements; i += 2, entry++) {
+        id = reply->element[i];
         json = reply->element[i + 1];
 
-        if (ngx_sandbox_store_parse_id(reply->element[i], entry) != NGX_OK
-            || json->type != REDIS_REPLY_STRING)
+        if (id->type != REDIS_REPLY_STRING || json->type != REDIS_REPLY_STRING
+            || ngx_sandbox_store_parse_id((u_char *) id->str, id->len, &entry->n, &entry->k) != NGX_OK)
         {
             return NGX_ERROR;
         }
@@ -274,32 +275,99 @@ ngx_sandbox_store_parse_entries(ngx_sandbox_store_call_t *call, redisReply *repl
 /* <n>-<k> */
 
 static ngx_int_t
-ngx_sandbox_store_parse_id(redisReply *reply, ngx_sandbox_store_entry_t *entry)
+ngx_sandbox_store_parse_id(u_char *p, size_t len, uint64_t *n, ngx_uint_t *k)
 {
-    u_char  *p, *dash, *end;
-    off_t    n, k;
+    u_char  *dash, *end;
+    off_t    number, part;
 
-    if (reply->type != REDIS_REPLY_STRING) {
-        return NGX_ERROR;
-    }
-
-    p = (u_char *) reply->str;
-    end = p + reply->len;
+    end = p + len;
 
     dash = ngx_strlchr(p, end, '-');
     if (dash == NULL) {
         return NGX_ERROR;
     }
 
-    n = ngx_atoof(p, dash - p);
-    k = ngx_atoof(dash + 1, end - dash - 1);
+    number = ngx_atoof(p, dash - p);
+    part = ngx_atoof(dash + 1, end - dash - 1);
 
-    if (n == NGX_ERROR || k == NGX_ERROR) {
+    if (number == NGX_ERROR || part == NGX_ERROR) {
         return NGX_ERROR;
     }
 
-    entry->n = (uint64_t) n;
-    entry->k = (ngx_uint_t) k;
+    *n = (uint64_t) number;
+    *k = (ngx_uint_t) part;
+
+    return NGX_OK;
+}
+
+
+/* more <n>-<k> LF k LF JSON LF k LF JSON ...; JSON is printed without an LF */
+
+ngx_int_t
+ngx_sandbox_store_message(ngx_str_t *message, ngx_pool_t *pool, ngx_sandbox_store_batch_t *batch)
+{
+    u_char                     *p, *end, *lf;
+    uint64_t                    n;
+    ngx_int_t                   k;
+    ngx_uint_t                  lines;
+    ngx_sandbox_store_entry_t  *entry;
+
+    p = message->data;
+    end = p + message->len;
+
+    if (message->len < sizeof("more ") - 1 || ngx_strncmp(p, "more ", sizeof("more ") - 1) != 0) {
+        return NGX_DECLINED;
+    }
+
+    p += sizeof("more ") - 1;
+    lf = ngx_strlchr(p, end, LF);
+
+    if (lf == NULL || ngx_sandbox_store_parse_id(p, lf - p, &batch->n, &batch->k) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    lines = 1;
+
+    for (p = lf + 1; p < end; p++) {
+        lines += (*p == LF);
+    }
+
+    if (lines % 2) {
+        return NGX_DECLINED;
+    }
+
+    entry = ngx_palloc(pool, lines / 2 * sizeof(ngx_sandbox_store_entry_t));
+    if (entry == NULL) {
+        return NGX_DECLINED;
+    }
+
+    batch->entries = entry;
+    batch->nentries = lines / 2;
+
+    n = batch->n;
+
+    for (p = lf + 1; lines; lines -= 2, entry++) {
+        lf = ngx_strlchr(p, end, LF);
+        k = ngx_atoi(p, lf - p);
+
+        if (k == NGX_ERROR) {
+            return NGX_DECLINED;
+        }
+
+        if (k == 0) {
+            n++;
+        }
+
+        p = lf + 1;
+        lf = (lines == 2) ? end : ngx_strlchr(p, end, LF);
+
+        entry->n = n;
+        entry->k = (ngx_uint_t) k;
+        entry->json.data = p;
+        entry->json.len = lf - p;
+
+        p = lf + 1;
+    }
 
     return NGX_OK;
 }

@@ -3,7 +3,6 @@
  * A batch ends at a line end, because only whole feeds are flushed.
  */
 
-#include "ngx_http_sandbox_viewer.h"
 #include "ngx_sandbox_driver_machine.h"
 
 
@@ -204,8 +203,6 @@ ngx_sandbox_driver_appended(void *data, ngx_sandbox_store_result_t *result)
     ngx_memcpy(d->chain, batch->chain, SBX_CHAIN_LEN);
 
     ngx_sandbox_driver_batch_free(batch);
-
-    ngx_sandbox_feed_wake(d->worker, &d->run);
 
     if (ngx_sandbox_driver_left(d)) {
         return;

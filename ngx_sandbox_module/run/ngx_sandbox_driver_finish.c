@@ -1,6 +1,5 @@
 /* kill -> drain -> finish script. */
 
-#include "ngx_http_sandbox_viewer.h"
 #include "ngx_sandbox_driver_machine.h"
 #include "sbx_run_id.h"
 
@@ -522,8 +521,6 @@ ngx_sandbox_driver_finished(void *data, ngx_sandbox_store_result_t *result)
     }
 
     ngx_log_error(NGX_LOG_INFO, &d->log, 0, "run is %V", &d->status);
-
-    ngx_sandbox_feed_wake(d->worker, &d->run);
 
     if (ngx_sandbox_driver_left(d)) {
         return;

@@ -5,6 +5,7 @@
 #include "sbx_offset.h"
 
 
+static void ngx_http_sandbox_viewer_sent(ngx_sandbox_viewer_t *v);
 static ngx_int_t ngx_http_sandbox_viewer_write(ngx_sandbox_viewer_t *v, ngx_str_t *text, ngx_uint_t last);
 static void ngx_http_sandbox_viewer_rough(ngx_http_request_t *r, ngx_uint_t rough);
 static void ngx_http_sandbox_viewer_last(ngx_sandbox_viewer_t *v, sbx_buf_t *b);
@@ -150,12 +151,28 @@ ngx_http_sandbox_viewer_send(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
         return NGX_DONE;
     }
 
-    if (v->cut && rc == NGX_OK) {
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ngx_http_sandbox_viewer_sent(v);
+
+    if (v->cut) {
         ngx_http_sandbox_viewer_cut(v);
         return NGX_DONE;
     }
 
-    return rc;
+    return NGX_OK;
+}
+
+
+/* nginx is done with the stretch: an idle viewer holds none */
+
+static void
+ngx_http_sandbox_viewer_sent(ngx_sandbox_viewer_t *v)
+{
+    ngx_sandbox_stretch_release(v->sending);
+    v->sending = NULL;
 }
 
 
@@ -269,6 +286,7 @@ ngx_http_sandbox_viewer_write_handler(ngx_http_request_t *r)
     v->blocked = 0;
     v->free = v->busy;
     v->busy = NULL;
+    ngx_http_sandbox_viewer_sent(v);
 
     if (v->cut) {
         ngx_http_sandbox_viewer_cut(v);

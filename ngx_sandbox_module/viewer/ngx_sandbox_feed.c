@@ -16,15 +16,12 @@ static ngx_sandbox_feed_t *ngx_sandbox_feed_get(ngx_sandbox_worker_t *worker, ng
     ngx_uint_t make);
 static ngx_sandbox_feed_t *ngx_sandbox_feed_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run,
     ngx_str_t *member);
-static ngx_int_t ngx_sandbox_feed_subscribe(ngx_sandbox_feed_t *feed);
-static void ngx_sandbox_feed_message(void *data, ngx_str_t *message);
 static void ngx_sandbox_feed_post(ngx_sandbox_feed_t *feed);
 static void ngx_sandbox_feed_run_handler(ngx_event_t *ev);
 static void ngx_sandbox_feed_serve(ngx_sandbox_feed_t *feed);
 static void ngx_sandbox_feed_read(ngx_sandbox_feed_t *feed);
 static void ngx_sandbox_feed_was_read(void *data, ngx_sandbox_store_result_t *result);
 static void ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *result);
-static void ngx_sandbox_feed_keep(ngx_sandbox_feed_t *feed, ngx_sandbox_stretch_t *s);
 static void ngx_sandbox_feed_drop_oldest(ngx_sandbox_feed_t *feed);
 static void ngx_sandbox_feed_look_handler(ngx_event_t *ev);
 static void ngx_sandbox_feed_watch(ngx_sandbox_feed_t *feed);
@@ -90,20 +87,6 @@ ngx_sandbox_feed_ready(ngx_sandbox_feed_t *feed)
 }
 
 
-void
-ngx_sandbox_feed_wake(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run)
-{
-    ngx_sandbox_feed_t  *feed;
-
-    feed = ngx_sandbox_feed_get(worker, run, 0);
-
-    if (feed) {
-        feed->woken = 1;
-        ngx_sandbox_feed_post(feed);
-    }
-}
-
-
 static ngx_sandbox_feed_t *
 ngx_sandbox_feed_get(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, ngx_uint_t make)
 {
@@ -141,8 +124,7 @@ ngx_sandbox_feed_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run
 
     /* as small as it can be: a viewer each of thousands of runs has a feed each */
 
-    size = sizeof(ngx_pool_t) + sizeof(ngx_sandbox_feed_t) + member->len + run->tenant.len + run->id.len
-           + NGX_SANDBOX_FEED_ROOM;
+    size = sizeof(ngx_pool_t) + sizeof(ngx_sandbox_feed_t) + member->len + NGX_SANDBOX_FEED_ROOM;
 
     pool = ngx_create_pool(ngx_align(size, NGX_POOL_ALIGNMENT), worker->log);
     if (pool == NULL) {
@@ -156,29 +138,31 @@ ngx_sandbox_feed_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run
 
     feed->pool = pool;
     feed->worker = worker;
-    feed->log = *worker->log;
 
     feed->node.str.len = member->len;
     feed->node.str.data = ngx_pstrdup(pool, member);
-    feed->run.tenant.len = run->tenant.len;
-    feed->run.tenant.data = ngx_pstrdup(pool, &run->tenant);
-    feed->run.id.len = run->id.len;
-    feed->run.id.data = ngx_pstrdup(pool, &run->id);
 
-    if (feed->node.str.data == NULL || feed->run.tenant.data == NULL || feed->run.id.data == NULL) {
+    if (feed->node.str.data == NULL) {
         goto failed;
     }
+
+    /* both are parts of it */
+
+    feed->run.tenant.len = run->tenant.len;
+    feed->run.tenant.data = feed->node.str.data;
+    feed->run.id.len = run->id.len;
+    feed->run.id.data = feed->node.str.data + member->len - run->id.len;
 
     ngx_queue_init(&feed->viewers);
     ngx_queue_init(&feed->stretches);
 
     feed->run_event.handler = ngx_sandbox_feed_run_handler;
     feed->run_event.data = feed;
-    feed->run_event.log = &feed->log;
+    feed->run_event.log = worker->log;
 
     feed->look_event.handler = ngx_sandbox_feed_look_handler;
     feed->look_event.data = feed;
-    feed->look_event.log = &feed->log;
+    feed->look_event.log = worker->log;
     feed->look_event.cancelable = 1;
 
     if (ngx_sandbox_feed_subscribe(feed) != NGX_OK) {
@@ -197,37 +181,6 @@ failed:
     ngx_destroy_pool(pool);
 
     return NULL;
-}
-
-
-static ngx_int_t
-ngx_sandbox_feed_subscribe(ngx_sandbox_feed_t *feed)
-{
-    sbx_buf_t  b;
-    ngx_str_t  channel;
-
-    sbx_buf_init(&b, &sbx_mem_default, 0);
-    sbx_redis_run_channel(&b, ngx_sandbox_sbx(feed->worker->conf->prefix), ngx_sandbox_sbx(feed->run.tenant),
-                          ngx_sandbox_sbx(feed->run.id));
-
-    if (b.rc == SBX_OK) {
-        channel = ngx_sandbox_str(sbx_buf_view(&b));
-        feed->sub = ngx_sandbox_redis_subscribe(feed->worker->redis, &channel, ngx_sandbox_feed_message, feed);
-    }
-
-    sbx_buf_free(&b);
-
-    return feed->sub ? NGX_OK : NGX_ERROR;
-}
-
-
-static void
-ngx_sandbox_feed_message(void *data, ngx_str_t *message)
-{
-    ngx_sandbox_feed_t  *feed = data;
-
-    feed->woken = 1;
-    ngx_sandbox_feed_post(feed);
 }
 
 
@@ -393,7 +346,7 @@ ngx_sandbox_feed_was_read(void *data, ngx_sandbox_store_result_t *result)
 
         if (s == NULL) {
             feed->woken = 1;
-            ngx_log_error(NGX_LOG_CRIT, &feed->log, 0, "out of memory for the log of run \"%V\"", &feed->run.id);
+            ngx_log_error(NGX_LOG_CRIT, feed->worker->log, 0, "out of memory for the log of run \"%V\"", &feed->run.id);
             return;
         }
 
@@ -471,7 +424,7 @@ ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *re
 }
 
 
-static void
+void
 ngx_sandbox_feed_keep(ngx_sandbox_feed_t *feed, ngx_sandbox_stretch_t *s)
 {
     ngx_queue_insert_head(&feed->stretches, &s->queue);

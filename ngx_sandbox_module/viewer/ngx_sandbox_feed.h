@@ -62,7 +62,6 @@ typedef struct ngx_sandbox_viewer_s  ngx_sandbox_viewer_t;
 struct ngx_sandbox_feed_s {
     ngx_str_node_t                node;          /* <tenant>:<runId> */
     ngx_pool_t                   *pool;
-    ngx_log_t                     log;
     ngx_sandbox_worker_t         *worker;
     ngx_sandbox_run_ref_t         run;
 
@@ -125,12 +124,18 @@ struct ngx_sandbox_viewer_s {
 ngx_int_t ngx_sandbox_feed_join(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, ngx_sandbox_viewer_t *v);
 /* Leaves it; the last one out ends the feed. */
 void ngx_sandbox_feed_leave(ngx_sandbox_viewer_t *v);
-/* This viewer can take more. */
+/* Soon: a viewer can take more, or there is more. */
 void ngx_sandbox_feed_ready(ngx_sandbox_feed_t *feed);
 
 /* The stretch that holds what follows the cursor, or NULL. */
 ngx_sandbox_stretch_t *ngx_sandbox_feed_find(ngx_sandbox_feed_t *feed, ngx_sandbox_cursor_t *cursor);
 
+
+/* Between the feed's files: its stretch from now on. */
+void ngx_sandbox_feed_keep(ngx_sandbox_feed_t *feed, ngx_sandbox_stretch_t *s);
+
+/* ngx_sandbox_feed_message.c */
+ngx_int_t ngx_sandbox_feed_subscribe(ngx_sandbox_feed_t *feed);
 
 /* ngx_sandbox_stretch.c: NULL when out of memory */
 ngx_sandbox_stretch_t *ngx_sandbox_stretch_create(ngx_sandbox_run_ref_t *run, ngx_sandbox_cursor_t *from,

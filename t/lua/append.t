@@ -18,7 +18,7 @@ my $l = listen_to($k->{channel});
 my @batch = ('{"a":1}', '{"b":"é\"\\\\"}', '{"c":3}');
 $c2 = chain_of($c1, @batch);
 is_deeply append($k, 'A', $c1, $c2, 900, entries(2, @batch), ttl => 1000), ['OK', 4, 0], 'a batch';
-is heard($l), 'more', 'one wake-up';
+is heard($l), "more 1-0\n" . join("\n", map { (0, $_) } @batch), 'one message, with the batch and what is before it';
 
 my $rec = rec($k);
 is_deeply [@$rec{qw(n k chain journalPos bytes)}],
@@ -60,7 +60,9 @@ is_deeply append($k, 'A', $c2, $c2, 1000, { first => 4, last => 4, k => 4, list 
     'one is missing';
 my $mixed = { first => 5, last => 6, k => 1, list => [0, '{"d":4}', 1, '{"x":3}', 0, '{"e":5}', 1, '{"x":4}'] };
 my $c4 = chain_of($c3, '{"e":5}');
+heard($l);
 is_deeply append($k, 'A', $c2, $c4, 1100, $mixed), ['OK', 6, 1], 'mixed';
+is heard($l), join("\n", 'more 4-2', @{ $mixed->{list} }), 'a message with both kinds';
 is_deeply append($k, 'A', $c2, $c4, 1100, $mixed), ['OK', 6, 1], 'repeated';
 is_deeply [map { $_->[0] } log_entries($k)], [qw(1-0 2-0 3-0 4-0 4-1 4-2 5-0 5-1 6-0 6-1)], 'numbered';
 

@@ -13,12 +13,17 @@
 -- ARGV[9]  k of the last entry
 -- ARGV[10] k, JSON ...: k 0 is in-band and takes the next n; numbers are dense
 --
+-- Publishes "more", and of a small batch also what was appended, and behind
+-- what:   more <n>-<k> LF k LF JSON LF k LF JSON ...
+--
 -- OK n k   as stored now; a batch that was there already is OK too
 -- LOST
 -- FENCED   the token is not the record's
 -- CLOSED
 -- FORKED   the chain is not the record's
 -- GAP n k  the first entry is not the next one
+
+local carried = 8192
 
 local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'chain', 'n', 'k', 'bytes', 'journalPos')
 
@@ -82,7 +87,14 @@ redis.call('HSET', KEYS[1], 'n', n, 'k', k, 'chain', ARGV[5], 'journalPos', ARGV
            'bytes', bytes, 'claimUntil', till)
 
 if entries then
-    redis.call('PUBLISH', ARGV[3], 'more')
+    local message = 'more'
+
+    -- With the JSON: who has all before it need not read.
+    if bytes - rec[6] <= carried then
+        message = message .. ' ' .. rec[4] .. '-' .. rec[5] .. '\n' .. table.concat(ARGV, '\n', 10)
+    end
+
+    redis.call('PUBLISH', ARGV[3], message)
 end
 
 return {'OK', n, k}
