@@ -27,6 +27,14 @@ add_block_preprocessor(sub {
 
 sub commands { return redis('INFO', 'stats') =~ /total_commands_processed:(\d+)/ ? $1 : die }
 
+sub fetches { return redis('INFO', 'commandstats') =~ /^cmdstat_xrange:calls=(\d+)/m ? $1 : 0 }
+
+sub blocking
+{
+    return redis('INFO', 'commandstats') =~ /^cmdstat_(b[lrz]\w*pop\w*|blmove|brpoplpush|xread\w*|wait\w*):/mg,
+           grep { / flags=\w*b/ } split /\n/, redis('CLIENT', 'LIST');
+}
+
 sub connections { return scalar(grep { !/cmd=client/ } split /\n/, redis('CLIENT', 'LIST')) }
 
 # Redis commands while 100 chunks come
@@ -53,7 +61,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: 50 viewers get the same, and cost Redis nothing
+=== TEST 1: 200 viewers get the same, and cost Redis nothing (A14, A16, A33)
 --- check
 my $h = post('r1', thread => 't1');
 read_http($h, until => '"delta":"start"');
@@ -65,13 +73,15 @@ fresh();
 $h = post('r2', thread => 't2');
 read_http($h, until => '"delta":"start"');
 my $connections = connections();
-my @viewers = map { open_http('GET', '/chat?offset=-1&runId=r2') } 1 .. 49;
+my @viewers = map { open_http('GET', '/chat?offset=-1&runId=r2') } 1 .. 199;
 read_http($_, until => '"delta":"start"') for @viewers;
 is(connections(), $connections, "$name - no connection for a viewer");
+my $fetched = fetches();
 my $crowd = cost($h);
+$fetched = fetches() - $fetched;
 gate('end');
 my $all = read_http($h)->{body};
-is(scalar(grep { my $r = read_http($_); $r->{complete} && $r->{body} eq $all } @viewers), 49, "$name - all got all of it");
+is(scalar(grep { my $r = read_http($_); $r->{complete} && $r->{body} eq $all } @viewers), 199, "$name - all got all of it");
 fresh();
 
 for (1 .. 100) {
@@ -88,12 +98,14 @@ for (1 .. 100) {
 read_http($h, until => '"delta":"start"');
 ok(wait_for(sub { get('/status')->{body} =~ /"viewers":1\}/ }), "$name - all but one have left");
 my $later = cost($h);
-diag("Redis commands for 100 chunks: $alone with 1 viewer, $crowd with 50, $later after 100 that left");
-cmp_ok($crowd, '<', $alone * 1.3 + 30, "$name - not more with 50 viewers");
+diag("Redis commands for 100 chunks: $alone with 1 viewer, $crowd with 200, $later after 100 that left; $fetched fetches");
+cmp_ok($crowd, '<', $alone * 1.3 + 30, "$name - not more with 200 viewers");
+cmp_ok($fetched, '<=', 110, "$name - a chunk is fetched once at most");
 cmp_ok($later, '<', $alone * 1.3 + 30, "$name - not more after 100 that left");
 gate('end');
 read_http($h);
 is(connections(), $connections, "$name - connections are as before");
+is(join(' ', blocking()), '', "$name - nothing waits in Redis");
 
 
 
@@ -150,3 +162,31 @@ is(scalar(grep { my $r = read_http($_, timeout => 60); $r->{complete} && $r->{bo
    "$name - the slow ones get everything");
 close $_->{socket} for @slow[3 .. 19];
 ok(wait_for(sub { get('/status')->{body} =~ /"viewers":0/ }), "$name - all have left");
+
+
+
+=== TEST 4: many viewers of many runs share the worker's connections to Redis (A15)
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+init s1
+say start
+hold end
+result
+--- check
+fresh();
+my @runs = post('r0', thread => 't0');
+read_http($runs[0], until => '"delta":"start"');
+my $base = connections();
+my @workers = nginx_workers();
+cmp_ok($base, '<=', 4 * @workers, "$name - few");
+for (1 .. 9) {
+    push @runs, post("r$_", thread => "t$_");
+    read_http($runs[-1], until => '"delta":"start"');
+}
+my @viewers = map { my $run = $_; map { open_http('GET', "/chat?offset=-1&runId=r$run") } 1 .. 25 } 0 .. 9;
+read_http($_, until => '"delta":"start"') for @viewers;
+is(connections(), $base, "$name - not one more");
+gate('end');
+is(scalar(grep { read_http($_)->{complete} } @viewers, @runs), 260, "$name - all end");
+is(connections(), $base, "$name - as before");

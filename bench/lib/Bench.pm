@@ -16,7 +16,8 @@ use Time::HiRes ();
 use base 'Exporter';
 
 our @EXPORT = qw($top $tmp tool start_redis start_sandbox start_nchan stop_nginx nchan_module
-                 start_run end_run hold release median run cpu_ns pss_kb note report);
+                 start_run post_run end_run hold release median run cpu_ns pss_kb worker note report
+                 redis_calls redis_cost syscalls wait_for);
 
 our $top = Cwd::abs_path(__FILE__ =~ s{[^/]*$}{}r . '../..');
 our $tmp = File::Temp::tempdir('sandbox-bench-XXXXXX', TMPDIR => 1);
@@ -24,6 +25,11 @@ our $tmp = File::Temp::tempdir('sandbox-bench-XXXXXX', TMPDIR => 1);
 my $owner = $$;
 my %children;                   # pid => signal that ends it
 my %runs;                       # id => what end_run() takes: agents outlive their nginx
+
+# an interrupted row cleans up like any other, and what it had is told
+
+$SIG{INT} = $SIG{TERM} = sub { exit 1 };
+$| = 1;
 
 # workers are somebody else when this is root
 
@@ -309,6 +315,67 @@ sub pss_kb
 }
 
 
+# how often Redis was called, by command: "xadd" counts in scripts too
+
+sub redis_calls
+{
+    my $port = shift;
+
+    my %calls;
+
+    for (run('redis-cli', '-p', $port, 'info', 'commandstats')) {
+        $calls{$1} = $2 if /^cmdstat_([^:]+):calls=(\d+)/ && $1 !~ /^(info|monitor|client|config)/;
+    }
+
+    return \%calls;
+}
+
+
+# what came since then, divided: "evalsha 1.00, hmget 1.00, ..."
+
+sub redis_cost
+{
+    my ($port, $before, $by) = @_;
+
+    my $now = redis_calls($port);
+    my %used = map { $_ => ($now->{$_} - ($before->{$_} // 0)) / $by } keys %$now;
+
+    return join ', ', map { sprintf '%s %.3g', $_, $used{$_} }
+        sort { $used{$b} <=> $used{$a} || $a cmp $b } grep { $used{$_} >= 0.002 } keys %used;
+}
+
+
+# System calls of the worker while something is done, by name; undef without strace.
+# It slows them down: nothing is timed meanwhile.
+
+sub syscalls
+{
+    my ($nginx, $do) = @_;
+
+    my $strace = (grep { -x } map { "$_/strace" } split /:/, $ENV{PATH})[0];
+
+    if (!$strace) {
+        note('no system calls: apt-get install strace');
+        $do->();
+        return undef;
+    }
+
+    my $out = "$tmp/strace";
+    my $pid = start('INT', "$out.log", $strace, '-f', '-c', '-U', 'calls,name', '-o', $out, '-p', worker($nginx));
+
+    wait_for { (slurp("$out.log") // '') =~ /attached/ } 20, 'strace';
+    $do->();
+    stop($pid);
+
+    my %by_name;
+    my $text = slurp($out) // '';
+    $by_name{$2} = $1 while $text =~ /^\s*(\d+)\s+([a-z]\w+)\s*$/mg;
+    delete $by_name{total};
+
+    return \%by_name;
+}
+
+
 sub nchan_module
 {
     my ($path) = grep { -f } '/usr/lib/nginx/modules/ngx_nchan_module.so', $ENV{NCHAN_MODULE} // ();
@@ -420,11 +487,11 @@ END
 }
 
 
-# A run of the idle agent: its journal, and the tenant's hash in keys.
+# A run of the idle agent, with its first viewer
 
-sub start_run
+sub post_run
 {
-    my ($nginx, $redis, $id) = @_;
+    my ($nginx, $id) = @_;
 
     my $body = qq[{"threadId":"thread-$id","runId":"$id","messages":[{"id":"m1","role":"user","content":"hi"}]}];
     my ($socket, $read);
@@ -443,6 +510,18 @@ sub start_run
     while ($read !~ /session-id/) {
         sysread $socket, $read, 4096, length $read or die "the run of the journal ended: $read\n";
     }
+
+    return $run;
+}
+
+
+# and its journal, and the tenant's hash in keys
+
+sub start_run
+{
+    my ($nginx, $redis, $id) = @_;
+
+    my $run = post_run($nginx, $id);
 
     ($run->{journal}) = run('find', "$nginx->{dir}/sandboxes", '-name', "*$id*.ndjson")
         or die "the journal of run $id is nowhere\n";
@@ -480,7 +559,9 @@ sub end_run
     sysread $socket, my $answer, 4096;
     close $socket;
 
-    # its own response ends with the run
+    # its own response ends with the run, unless it was left before
+
+    return if !defined fileno $run->{socket};
 
     my $rest;
     1 while sysread $run->{socket}, $rest, 65536 and $rest !~ /RUN_ERROR/;

@@ -113,7 +113,7 @@ await_bare(bench_target_t *t, bench_conn_t *viewer, const char *marker)
 
     static char  out[1024];
 
-    bench_await(viewer, "more");
+    bench_await(viewer, "more ");
 
     snprintf(from, sizeof(from), "%llu-0", (unsigned long long) t->log.n);
 
