@@ -26,6 +26,7 @@ static char *ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *
 static char *ngx_http_sandbox_max_runs(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_timeout_or_off(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_retention(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_http_sandbox_journal_uri(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 
 static ngx_conf_enum_t  ngx_http_sandbox_reuses[] = {
@@ -68,6 +69,7 @@ static ngx_command_t  ngx_http_sandbox_block_commands[] = {
     ngx_http_sandbox_block_set("env", NGX_CONF_TAKE2, ngx_http_sandbox_env),
     ngx_http_sandbox_block_set("secret", NGX_CONF_2MORE, ngx_http_sandbox_secret),
     ngx_http_sandbox_block_set("retention", NGX_CONF_TAKE12, ngx_http_sandbox_retention),
+    ngx_http_sandbox_block_set("journal_uri", NGX_CONF_TAKE123, ngx_http_sandbox_journal_uri),
 
     ngx_http_sandbox_block_slot("agent_command", NGX_CONF_TAKE1, ngx_conf_set_str_slot, agent_command, NULL),
     ngx_http_sandbox_block_slot("reuse", NGX_CONF_TAKE1, ngx_conf_set_enum_slot, reuse,
@@ -84,7 +86,6 @@ static ngx_command_t  ngx_http_sandbox_block_commands[] = {
                                 first_byte_timeout, NULL),
     ngx_http_sandbox_block_slot("result_grace", NGX_CONF_TAKE1, ngx_conf_set_msec_slot, result_grace, NULL),
     ngx_http_sandbox_block_slot("line_max", NGX_CONF_TAKE1, ngx_conf_set_size_slot, line_max, NULL),
-    ngx_http_sandbox_block_slot("journal_uri", NGX_CONF_TAKE1, ngx_conf_set_str_slot, journal_uri, NULL),
     ngx_http_sandbox_block_slot("journal_poll", NGX_CONF_TAKE1, ngx_conf_set_msec_slot, journal_poll, NULL),
     ngx_http_sandbox_block_slot("retired", NGX_CONF_FLAG, ngx_conf_set_flag_slot, retired, NULL),
 
@@ -268,13 +269,6 @@ ngx_http_sandbox_block_init(ngx_conf_t *cf, ngx_sandbox_definition_t *d)
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"busy allow\" in sandbox \"%V\" needs \"reuse none\": runs at the same time "
                            "cannot share the thread's sandbox", &d->name);
-        return NGX_CONF_ERROR;
-    }
-
-    if (d->journal_uri.len && d->journal_uri.data[0] != '/') {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid \"journal_uri\" \"%V\" in sandbox \"%V\", it must begin with \"/\"",
-                           &d->journal_uri, &d->name);
         return NGX_CONF_ERROR;
     }
 
@@ -520,6 +514,51 @@ ngx_http_sandbox_retention(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
 
         *slot = t;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* journal_uri URI [server=NAME] [follow] */
+
+static char *
+ngx_http_sandbox_journal_uri(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_definition_t  *d = conf;
+
+    ngx_str_t   *value;
+    ngx_uint_t   i;
+
+    value = cf->args->elts;
+
+    if (d->journal_uri.len) {
+        return "is duplicate";
+    }
+
+    if (value[1].len == 0 || value[1].data[0] != '/') {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid \"journal_uri\" \"%V\", it must begin with \"/\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    d->journal_uri = value[1];
+
+    for (i = 2; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "server=", 7) == 0 && value[i].len > 7 && d->journal_server.len == 0) {
+            d->journal_server.data = value[i].data + 7;
+            d->journal_server.len = value[i].len - 7;
+            continue;
+        }
+
+        if (ngx_strcmp(value[i].data, "follow") == 0 && !d->journal_follow) {
+            d->journal_follow = 1;
+            continue;
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\" of \"journal_uri\", use server=NAME, follow", &value[i]);
+        return NGX_CONF_ERROR;
     }
 
     return NGX_CONF_OK;

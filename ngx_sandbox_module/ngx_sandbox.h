@@ -99,6 +99,8 @@ struct ngx_sandbox_definition_s {
     size_t                        line_max;
 
     ngx_str_t                     journal_uri;   /* the operator's own location; empty: ours */
+    ngx_str_t                     journal_server;        /* name of the server that has it; empty: the first that uses us */
+    ngx_uint_t                    journal_follow;        /* journal_uri answers as the journal grows */
     ngx_msec_t                    journal_poll;          /* between polls while the journal grows */
     ngx_msec_t                    journal_poll_max;      /* when it has been idle */
 

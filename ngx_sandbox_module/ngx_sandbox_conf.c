@@ -9,6 +9,7 @@
 
 static char *ngx_sandbox_conf_workspace(ngx_conf_t *cf, ngx_sandbox_definition_t *d);
 static void ngx_sandbox_conf_arena_cleanup(void *data);
+static ngx_http_conf_ctx_t *ngx_sandbox_conf_named_server(ngx_http_core_main_conf_t *cmcf, ngx_str_t *name);
 
 
 char *
@@ -100,6 +101,18 @@ ngx_sandbox_conf_bind_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf, ngx
 
     for (i = 0; i < smcf->definitions.nelts; i++) {
 
+        if (d[i]->journal_server.len) {
+            d[i]->server_ctx = ngx_sandbox_conf_named_server(cmcf, &d[i]->journal_server);
+
+            if (d[i]->server_ctx == NULL) {
+                ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                              "no server is named \"%V\", which \"journal_uri\" of sandbox \"%V\" in %s:%ui asks for: "
+                              "it must be in a \"server_name\"",
+                              &d[i]->journal_server, &d[i]->name, d[i]->file, d[i]->line);
+                return NGX_ERROR;
+            }
+        }
+
         if (d[i]->server_ctx) {
             continue;
         }
@@ -115,6 +128,29 @@ ngx_sandbox_conf_bind_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf, ngx
     }
 
     return NGX_OK;
+}
+
+
+static ngx_http_conf_ctx_t *
+ngx_sandbox_conf_named_server(ngx_http_core_main_conf_t *cmcf, ngx_str_t *name)
+{
+    ngx_uint_t                   i, n;
+    ngx_http_server_name_t      *sn;
+    ngx_http_core_srv_conf_t   **cscfp;
+
+    cscfp = cmcf->servers.elts;
+
+    for (i = 0; i < cmcf->servers.nelts; i++) {
+        sn = cscfp[i]->server_names.elts;
+
+        for (n = 0; n < cscfp[i]->server_names.nelts; n++) {
+            if (sn[n].name.len == name->len && ngx_strncasecmp(sn[n].name.data, name->data, name->len) == 0) {
+                return sn[n].server->ctx;
+            }
+        }
+    }
+
+    return NULL;
 }
 
 

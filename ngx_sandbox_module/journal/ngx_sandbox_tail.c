@@ -7,19 +7,11 @@
 
 static ngx_int_t ngx_sandbox_tail_copy(ngx_sandbox_tail_t *tail, ngx_sandbox_tail_conf_t *conf);
 static ngx_int_t ngx_sandbox_tail_path(ngx_sandbox_tail_t *tail);
-static void ngx_sandbox_tail_set_state(ngx_sandbox_tail_t *tail, ngx_sandbox_tail_state_e state);
-static void ngx_sandbox_tail_turn(ngx_sandbox_tail_t *tail);
 static void ngx_sandbox_tail_event_handler(ngx_event_t *ev);
 static void ngx_sandbox_tail_fetch(ngx_sandbox_tail_t *tail);
 static void ngx_sandbox_tail_timed_out(ngx_sandbox_tail_t *tail);
-static void ngx_sandbox_tail_result(ngx_sandbox_tail_t *tail);
-static void ngx_sandbox_tail_more(ngx_sandbox_tail_t *tail);
-static void ngx_sandbox_tail_idle(ngx_sandbox_tail_t *tail);
-static void ngx_sandbox_tail_failed(ngx_sandbox_tail_t *tail);
-static void ngx_sandbox_tail_wait(ngx_sandbox_tail_t *tail);
-static void ngx_sandbox_tail_back_off(ngx_sandbox_tail_t *tail);
-static void ngx_sandbox_tail_arm(ngx_sandbox_tail_t *tail, ngx_msec_t delay);
-static ngx_msec_t ngx_sandbox_tail_gap(ngx_sandbox_tail_t *tail);
+static void ngx_sandbox_tail_cut(ngx_sandbox_tail_t *tail);
+static void ngx_sandbox_tail_lull_handler(ngx_event_t *ev);
 static void ngx_sandbox_tail_notify_handler(void *data);
 
 
@@ -64,6 +56,10 @@ ngx_sandbox_tail_start(ngx_sandbox_worker_t *worker, ngx_sandbox_tail_conf_t *co
     tail->event.handler = ngx_sandbox_tail_event_handler;
     tail->event.log = conf->log;
     tail->event.cancelable = 1;
+
+    tail->lull.data = tail;
+    tail->lull.handler = ngx_sandbox_tail_lull_handler;
+    tail->lull.log = conf->log;
 
     tail->watch.handler = ngx_sandbox_tail_notify_handler;
     tail->watch.data = tail;
@@ -141,6 +137,9 @@ ngx_sandbox_tail_resume(ngx_sandbox_tail_t *tail)
 
     if (tail->state == NGX_SANDBOX_TAIL_WAIT_RESUME) {
         ngx_sandbox_tail_turn(tail);
+
+    } else if (tail->state == NGX_SANDBOX_TAIL_WAIT_FETCH && tail->conn != NULL) {
+        ngx_sandbox_tail_conn_resume(tail->conn);
     }
 }
 
@@ -148,6 +147,8 @@ ngx_sandbox_tail_resume(ngx_sandbox_tail_t *tail)
 void
 ngx_sandbox_tail_poll(ngx_sandbox_tail_t *tail)
 {
+    tail->look = 1;
+
     switch (tail->state) {
 
     case NGX_SANDBOX_TAIL_WAIT_CHANGE:
@@ -155,6 +156,15 @@ ngx_sandbox_tail_poll(ngx_sandbox_tail_t *tail)
         break;
 
     case NGX_SANDBOX_TAIL_WAIT_FETCH:
+
+        if (tail->fetch.follow) {
+            tail->fetch.cut = 1;
+            ngx_sandbox_tail_cut(tail);
+            break;
+        }
+
+        /* fall through */
+
     case NGX_SANDBOX_TAIL_WAIT_RESULT:
 
         /* it may have looked before the caller's reason to ask */
@@ -175,7 +185,7 @@ ngx_sandbox_tail_position(ngx_sandbox_tail_t *tail)
 }
 
 
-static void
+void
 ngx_sandbox_tail_set_state(ngx_sandbox_tail_t *tail, ngx_sandbox_tail_state_e state)
 {
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, tail->conf.log, 0, "sandbox tail: %s -> %s, position %uL",
@@ -189,13 +199,17 @@ ngx_sandbox_tail_set_state(ngx_sandbox_tail_t *tail, ngx_sandbox_tail_state_e st
         ngx_delete_posted_event(&tail->event);
     }
 
+    if (tail->lull.posted) {
+        ngx_delete_posted_event(&tail->lull);
+    }
+
     tail->state = state;
 }
 
 
 /* The next round of the event loop, so that a long journal leaves room for everything else. */
 
-static void
+void
 ngx_sandbox_tail_turn(ngx_sandbox_tail_t *tail)
 {
     ngx_sandbox_tail_set_state(tail, NGX_SANDBOX_TAIL_WAIT_TURN);
@@ -276,14 +290,72 @@ ngx_sandbox_tail_fetch(ngx_sandbox_tail_t *tail)
 static void
 ngx_sandbox_tail_timed_out(ngx_sandbox_tail_t *tail)
 {
-    ngx_log_error(NGX_LOG_ERR, tail->conf.log, NGX_ETIMEDOUT,
-                  "reading the journal of run \"%V\" from byte %uL on", &tail->conf.run_id, tail->fetch.start);
+    ngx_sandbox_tail_fetch_t  *f;
 
+    f = &tail->fetch;
+
+    if (tail->paused) {
+        ngx_add_timer(&tail->event, NGX_SANDBOX_TAIL_TIMEOUT);
+        return;
+    }
+
+    /* a response without a known size that stays open is an agent's silence, or a connection that broke unheard */
+
+    if (f->size == -1 && (f->status == NGX_HTTP_OK || f->status == NGX_HTTP_PARTIAL_CONTENT)) {
+        f->cut = f->follow;
+        f->quiet = !f->follow;
+
+    } else {
+        ngx_log_error(NGX_LOG_ERR, tail->conf.log, NGX_ETIMEDOUT,
+                      "reading the journal of run \"%V\" from byte %uL on", &tail->conf.run_id, tail->position);
+    }
+
+    ngx_sandbox_tail_cut(tail);
+}
+
+
+static void
+ngx_sandbox_tail_cut(ngx_sandbox_tail_t *tail)
+{
     if (tail->conn != NULL) {
         ngx_sandbox_tail_conn_release(tail->conn);
     }
 
     ngx_sandbox_tail_fetched(tail);
+}
+
+
+void
+ngx_sandbox_tail_progress(ngx_sandbox_tail_t *tail)
+{
+    ngx_msec_t                 timeout;
+    ngx_sandbox_tail_fetch_t  *f;
+
+    f = &tail->fetch;
+
+    timeout = NGX_SANDBOX_TAIL_TIMEOUT;
+
+    if (f->size == -1) {
+        timeout = f->follow ? NGX_SANDBOX_TAIL_SILENCE : NGX_SANDBOX_TAIL_QUIET;
+        ngx_post_event(&tail->lull, &ngx_posted_next_events);
+    }
+
+    ngx_add_timer(&tail->event, timeout);
+}
+
+
+/* In follow mode nothing else tells that all is read for now. */
+
+static void
+ngx_sandbox_tail_lull_handler(ngx_event_t *ev)
+{
+    ngx_sandbox_tail_t  *tail;
+
+    tail = ev->data;
+
+    if (tail->fetch.got && !tail->look && !tail->paused) {
+        tail->conf.idle(tail->conf.data, tail->position);
+    }
 }
 
 
@@ -322,166 +394,6 @@ ngx_sandbox_tail_quit(ngx_sandbox_tail_t *tail)
     if (tail->conf.quit != NULL) {
         tail->conf.quit(tail->conf.data);
     }
-}
-
-
-static void
-ngx_sandbox_tail_result(ngx_sandbox_tail_t *tail)
-{
-    if (tail->conn != NULL) {
-        ngx_sandbox_tail_conn_recycle(tail->conn);
-
-    } else {
-
-        /* made at once and not when needed: only a connection hears of a quit */
-
-        (void) ngx_sandbox_tail_conn_create(tail);
-    }
-
-    switch (ngx_sandbox_tail_fetch_outcome(&tail->fetch)) {
-
-    case NGX_SANDBOX_TAIL_MORE:
-        ngx_sandbox_tail_more(tail);
-        return;
-
-    case NGX_SANDBOX_TAIL_IDLE:
-        ngx_sandbox_tail_idle(tail);
-        return;
-
-    case NGX_SANDBOX_TAIL_SHRUNK:
-        ngx_sandbox_tail_set_state(tail, NGX_SANDBOX_TAIL_WAIT_STOP);
-        ngx_sandbox_unwatch(&tail->watch);
-        tail->conf.shrunk(tail->conf.data, (uint64_t) tail->fetch.size);
-        return;
-
-    case NGX_SANDBOX_TAIL_FAILED:
-        ngx_sandbox_tail_failed(tail);
-        return;
-    }
-}
-
-
-static void
-ngx_sandbox_tail_more(ngx_sandbox_tail_t *tail)
-{
-    if (tail->fetch.got == tail->window && tail->window < NGX_SANDBOX_TAIL_WINDOW_MAX) {
-        tail->window *= 2;
-    }
-
-    tail->complained = 0;
-    tail->delay = tail->conf.definition->journal_poll;
-
-    if (tail->paused) {
-        ngx_sandbox_tail_set_state(tail, NGX_SANDBOX_TAIL_WAIT_RESUME);
-        return;
-    }
-
-    ngx_sandbox_tail_turn(tail);
-}
-
-
-static void
-ngx_sandbox_tail_idle(ngx_sandbox_tail_t *tail)
-{
-    tail->window = NGX_SANDBOX_TAIL_WINDOW;
-    tail->complained = 0;
-
-    if (tail->again && !tail->paused) {
-        ngx_sandbox_tail_turn(tail);
-        return;
-    }
-
-    ngx_sandbox_tail_wait(tail);
-    tail->conf.idle(tail->conf.data, tail->position);
-}
-
-
-static void
-ngx_sandbox_tail_failed(ngx_sandbox_tail_t *tail)
-{
-    ngx_uint_t  level;
-
-    level = (tail->complained == tail->fetch.status + 1) ? NGX_LOG_INFO : NGX_LOG_ERR;
-    tail->complained = tail->fetch.status + 1;
-
-    ngx_log_error(level, tail->conf.log, 0,
-                  "could not read the journal of run \"%V\" from byte %uL on: status %ui",
-                  &tail->conf.run_id, tail->position, tail->fetch.status);
-
-    tail->notified = 0;
-
-    ngx_sandbox_tail_wait(tail);
-}
-
-
-static void
-ngx_sandbox_tail_wait(ngx_sandbox_tail_t *tail)
-{
-    ngx_msec_t                 delay;
-    ngx_sandbox_definition_t  *definition;
-
-    if (tail->paused) {
-        ngx_sandbox_tail_set_state(tail, NGX_SANDBOX_TAIL_WAIT_RESUME);
-        return;
-    }
-
-    definition = tail->conf.definition;
-
-    if (tail->fetch.got) {
-        tail->delay = definition->journal_poll;
-    }
-
-    delay = tail->delay;
-
-    if (tail->fetch.got == 0) {
-        ngx_sandbox_tail_back_off(tail);
-    }
-
-    if (tail->notified) {
-        delay = ngx_sandbox_tail_gap(tail);
-
-    } else if (tail->watch.node != NULL && definition->journal_uri.len == 0) {
-        delay = ngx_max(definition->journal_poll, definition->journal_poll_max);
-    }
-
-    ngx_sandbox_tail_set_state(tail, NGX_SANDBOX_TAIL_WAIT_CHANGE);
-    ngx_sandbox_tail_arm(tail, delay);
-}
-
-
-static void
-ngx_sandbox_tail_back_off(ngx_sandbox_tail_t *tail)
-{
-    ngx_msec_t  max;
-
-    max = ngx_max(tail->conf.definition->journal_poll, tail->conf.definition->journal_poll_max);
-
-    tail->delay = ngx_min(tail->delay + tail->delay / 2, max);
-}
-
-
-static void
-ngx_sandbox_tail_arm(ngx_sandbox_tail_t *tail, ngx_msec_t delay)
-{
-    if (delay == 0) {
-        ngx_post_event(&tail->event, &ngx_posted_next_events);
-        return;
-    }
-
-    ngx_add_timer(&tail->event, delay);
-}
-
-
-/* Until the next notified fetch may start: without it every line of a fast agent would be a fetch. */
-
-static ngx_msec_t
-ngx_sandbox_tail_gap(ngx_sandbox_tail_t *tail)
-{
-    ngx_msec_t  elapsed;
-
-    elapsed = ngx_current_msec - tail->fetched;
-
-    return elapsed < NGX_SANDBOX_TAIL_GAP ? NGX_SANDBOX_TAIL_GAP - elapsed : 0;
 }
 
 

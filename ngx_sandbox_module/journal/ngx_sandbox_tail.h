@@ -7,7 +7,9 @@
  * content handler wherever it lands, or it goes to the operator's journal_uri.
  * Strategy `poll`: bounded windows; at once while there is more, on a file
  * notification where the journal is on this host (with a minimum gap), and on
- * a timer that backs off from journal_poll to journal_poll_max.
+ * a timer that backs off from journal_poll to journal_poll_max.  Strategy
+ * `follow`: one response without an end, consumed as it comes; after its end,
+ * whatever that was, the next one begins at the byte that was reached.
  */
 
 #ifndef _NGX_SANDBOX_TAIL_H_INCLUDED_
@@ -27,13 +29,17 @@ typedef struct {
     ngx_log_t                    *log;
 
     /*
-     * The next bytes, in order, none twice.  NGX_OK: go on.  NGX_AGAIN: consumed, but no new fetch until
-     * ngx_sandbox_tail_resume() (what the fetch under way still brings is delivered).  NGX_ERROR: stop; the caller
-     * will call ngx_sandbox_tail_stop() soon.
+     * The next bytes, in order, none twice.  NGX_OK: go on.  NGX_AGAIN: consumed, but no more until
+     * ngx_sandbox_tail_resume().  NGX_ERROR: stop; the caller will call ngx_sandbox_tail_stop() soon.
      */
     ngx_int_t                   (*bytes)(void *data, u_char *p, size_t len);
-    /* A fetch ended with everything read that was there; position = bytes from the start of the journal. */
+    /*
+     * Everything was read that was there; position = bytes from the start of the journal.  After
+     * ngx_sandbox_tail_poll() only that look says so, and not a pause of a response that stays open.
+     */
     void                        (*idle)(void *data, uint64_t position);
+    /* A clear no (403, 404 of a journal that was there ...): it is asked again, but hardly gets better.  May be NULL. */
+    void                        (*refused)(void *data, ngx_uint_t status);
     /* The journal is shorter than what was read: it was replaced.  Nothing more follows. */
     void                        (*shrunk)(void *data, uint64_t size);
     /* The worker was told to quit.  May be NULL. */

@@ -232,7 +232,9 @@ ngx_sandbox_tail_conn_request(ngx_sandbox_tail_conn_t *conn)
 
     c->data = r;
     c->destroyed = 0;
+    c->write->ready = 1;
     conn->main = r;
+    conn->taken = 0;
 
     ngx_sandbox_tail_conn_request_setup(r);
 
@@ -311,9 +313,52 @@ ngx_sandbox_tail_conn_recycle(ngx_sandbox_tail_conn_t *conn)
         ngx_del_timer(c->write);
     }
 
+    if (c->write->posted) {
+        ngx_delete_posted_event(c->write);
+    }
+
     c->write->delayed = 0;
     c->write->timedout = 0;
     conn->log.action = NULL;
+}
+
+
+/* nginx takes a connection that is not ready for writing as its cue not to read any more from an upstream */
+
+ngx_uint_t
+ngx_sandbox_tail_conn_hold(ngx_sandbox_tail_conn_t *conn)
+{
+    ngx_event_t  *wev;
+
+    wev = conn->connection->write;
+
+    if (conn->tail->paused) {
+        wev->ready = 0;
+        return 1;
+    }
+
+    if (conn->taken >= NGX_SANDBOX_TAIL_WINDOW_MAX) {
+        wev->ready = 0;
+        ngx_post_event(wev, &ngx_posted_next_events);
+        return 1;
+    }
+
+    return 0;
+}
+
+
+void
+ngx_sandbox_tail_conn_resume(ngx_sandbox_tail_conn_t *conn)
+{
+    ngx_event_t  *wev;
+
+    wev = conn->connection->write;
+
+    if (wev->ready) {
+        return;
+    }
+
+    ngx_post_event(wev, &ngx_posted_next_events);
 }
 
 
@@ -408,12 +453,14 @@ ngx_sandbox_tail_conn_write_handler(ngx_event_t *wev)
 
     wev->delayed = 0;
     wev->timedout = 0;
+    wev->ready = 1;
 
     if (c->destroyed) {
         return;
     }
 
     r = c->data;
+    ngx_sandbox_tail_conn_of(c)->taken = 0;
     r->write_event_handler(r);
 
     ngx_http_run_posted_requests(c);
@@ -471,6 +518,7 @@ ngx_sandbox_tail_conn_main_cleanup(void *data)
 
     conn->main = NULL;
     conn->sr = NULL;
+    conn->held = NULL;
 
     if (conn->recycling || conn->tail == NULL) {
         return;

@@ -14,21 +14,22 @@ typedef struct {
 
 
 static ngx_int_t ngx_sandbox_tail_fetch_headers_in(ngx_sandbox_tail_t *tail, ngx_http_request_t *sr);
-static ngx_int_t ngx_sandbox_tail_fetch_partial(ngx_sandbox_tail_fetch_t *f, ngx_http_request_t *r);
-static ngx_int_t ngx_sandbox_tail_fetch_whole(ngx_sandbox_tail_fetch_t *f, ngx_http_request_t *r);
+static ngx_table_elt_t *ngx_sandbox_tail_fetch_header_in(ngx_http_request_t *sr, const char *key, const char *lowcase);
+static void ngx_sandbox_tail_fetch_partial(ngx_sandbox_tail_fetch_t *f, ngx_http_request_t *r, off_t length);
+static void ngx_sandbox_tail_fetch_whole(ngx_sandbox_tail_fetch_t *f, off_t length);
 static void ngx_sandbox_tail_fetch_size(ngx_sandbox_tail_fetch_t *f, ngx_http_request_t *r);
 static ngx_int_t ngx_sandbox_tail_fetch_range(ngx_http_request_t *r, ngx_sandbox_tail_range_t *range);
 static u_char *ngx_sandbox_tail_fetch_number(u_char *p, u_char *last, off_t *n);
 static ngx_int_t ngx_sandbox_tail_fetch_post(ngx_http_request_t *r, void *data, ngx_int_t rc);
 static ngx_int_t ngx_sandbox_tail_fetch_deliver(ngx_sandbox_tail_conn_t *conn, u_char *p, size_t len);
 static ngx_int_t ngx_sandbox_tail_fetch_cut(ngx_sandbox_tail_conn_t *conn);
-static ngx_sandbox_tail_outcome_e ngx_sandbox_tail_fetch_outcome_partial(ngx_sandbox_tail_fetch_t *f);
-static ngx_sandbox_tail_outcome_e ngx_sandbox_tail_fetch_outcome_whole(ngx_sandbox_tail_fetch_t *f);
+static ngx_sandbox_tail_outcome_e ngx_sandbox_tail_fetch_outcome_read(ngx_sandbox_tail_fetch_t *f);
 
 
 ngx_int_t
 ngx_sandbox_tail_fetch_start(ngx_sandbox_tail_t *tail)
 {
+    ngx_str_t                  args;
     ngx_http_request_t        *r, *sr;
     ngx_sandbox_tail_conn_t   *conn;
     ngx_sandbox_tail_fetch_t  *f;
@@ -36,14 +37,15 @@ ngx_sandbox_tail_fetch_start(ngx_sandbox_tail_t *tail)
     f = &tail->fetch;
 
     f->start = tail->position;
-    f->window = tail->window;
-    f->length = -1;
+    f->follow = tail->conf.definition->journal_follow && !tail->look;
+    f->window = f->follow ? NGX_SANDBOX_TAIL_ENDLESS : tail->window;
     f->size = -1;
 
     conn = tail->conn;
 
     r = ngx_sandbox_tail_conn_request(conn);
-    if (r == NULL) {
+
+    if (r == NULL || ngx_sandbox_tail_fetch_args(conn, f->start, r->pool, &args) != NGX_OK) {
         goto failed;
     }
 
@@ -52,7 +54,7 @@ ngx_sandbox_tail_fetch_start(ngx_sandbox_tail_t *tail)
 
     /* in the foreground and not "in memory": the only form that hands bytes on as they come, without a limit */
 
-    if (ngx_http_subrequest(r, &conn->uri, &conn->args, &sr, &conn->ps, 0) != NGX_OK) {
+    if (ngx_http_subrequest(r, &conn->uri, &args, &sr, &conn->ps, 0) != NGX_OK) {
         goto failed;
     }
 
@@ -78,7 +80,7 @@ static ngx_int_t
 ngx_sandbox_tail_fetch_headers_in(ngx_sandbox_tail_t *tail, ngx_http_request_t *sr)
 {
     u_char                    *p;
-    ngx_table_elt_t           *h;
+    ngx_table_elt_t           *encoding, *range;
     ngx_sandbox_tail_fetch_t  *f;
 
     f = &tail->fetch;
@@ -99,37 +101,56 @@ ngx_sandbox_tail_fetch_headers_in(ngx_sandbox_tail_t *tail, ngx_http_request_t *
         return NGX_OK;
     }
 
-    h = ngx_list_push(&sr->headers_in.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(h, sizeof(ngx_table_elt_t));
-
+    encoding = ngx_sandbox_tail_fetch_header_in(sr, "Accept-Encoding", "accept-encoding");
+    range = ngx_sandbox_tail_fetch_header_in(sr, "Range", "range");
     p = ngx_pnalloc(sr->pool, sizeof("bytes=-") + 2 * NGX_INT64_LEN);
-    if (p == NULL) {
+
+    if (encoding == NULL || range == NULL || p == NULL) {
         return NGX_ERROR;
     }
 
-    /* the range filter reads up to a NUL */
+    ngx_str_set(&encoding->value, "identity");
 
-    h->hash = 1;
-    ngx_str_set(&h->key, "Range");
-    h->lowcase_key = (u_char *) "range";
-    h->value.data = p;
-    h->value.len = ngx_sprintf(p, "bytes=%uL-%uL", f->start, f->start + f->window - 1) - p;
-    p[h->value.len] = '\0';
+    range->value.data = p;
+    p = ngx_sprintf(p, "bytes=%uL-", f->start);
 
-    sr->headers_in.range = h;
+    if (!f->follow) {
+        p = ngx_sprintf(p, "%uL", f->start + f->window - 1);
+    }
+
+    range->value.len = p - range->value.data;
+    *p = '\0';             /* the range filter reads up to it */
+
+    sr->headers_in.range = range;
 
     return NGX_OK;
 }
 
 
-ngx_int_t
-ngx_sandbox_tail_fetch_header(ngx_sandbox_tail_conn_t *conn, ngx_http_request_t *r)
+static ngx_table_elt_t *
+ngx_sandbox_tail_fetch_header_in(ngx_http_request_t *sr, const char *key, const char *lowcase)
 {
-    ngx_int_t                  rc;
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&sr->headers_in.headers);
+    if (h == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->hash = 1;
+    h->key.data = (u_char *) key;
+    h->key.len = ngx_strlen(key);
+    h->lowcase_key = (u_char *) lowcase;
+
+    return h;
+}
+
+
+ngx_int_t
+ngx_sandbox_tail_fetch_header(ngx_sandbox_tail_conn_t *conn, ngx_http_request_t *r, off_t length, ngx_uint_t encoded)
+{
     ngx_sandbox_tail_fetch_t  *f;
 
     if (conn->tail == NULL) {
@@ -143,11 +164,11 @@ ngx_sandbox_tail_fetch_header(ngx_sandbox_tail_conn_t *conn, ngx_http_request_t 
     switch (f->status) {
 
     case NGX_HTTP_PARTIAL_CONTENT:
-        rc = ngx_sandbox_tail_fetch_partial(f, r);
+        ngx_sandbox_tail_fetch_partial(f, r, length);
         break;
 
     case NGX_HTTP_OK:
-        rc = ngx_sandbox_tail_fetch_whole(f, r);
+        ngx_sandbox_tail_fetch_whole(f, length);
         break;
 
     case NGX_HTTP_RANGE_NOT_SATISFIABLE:
@@ -163,60 +184,61 @@ ngx_sandbox_tail_fetch_header(ngx_sandbox_tail_conn_t *conn, ngx_http_request_t 
         return NGX_OK;
     }
 
-    if (rc != NGX_OK) {
-        f->bad = 1;
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "response is no part of the journal from byte %uL on", f->start);
+    if (encoded) {
+        f->problem = NGX_SANDBOX_TAIL_ENCODED;
     }
 
-    return rc;
+    if (f->problem) {
+        return NGX_ERROR;
+    }
+
+    ngx_sandbox_tail_progress(conn->tail);
+
+    return NGX_OK;
 }
 
 
-static ngx_int_t
-ngx_sandbox_tail_fetch_partial(ngx_sandbox_tail_fetch_t *f, ngx_http_request_t *r)
+static void
+ngx_sandbox_tail_fetch_partial(ngx_sandbox_tail_fetch_t *f, ngx_http_request_t *r, off_t length)
 {
+    ngx_int_t                 rc;
     ngx_sandbox_tail_range_t  range;
 
-    switch (ngx_sandbox_tail_fetch_range(r, &range)) {
+    rc = ngx_sandbox_tail_fetch_range(r, &range);
 
-    case NGX_OK:
-        break;
+    if (rc == NGX_DECLINED && ngx_http_get_module_ctx(r, ngx_http_range_body_filter_module)) {
 
-    case NGX_DECLINED:
+        /* nginx's range filter cut it, which sets no header on subrequests: from anyone else it is needed */
 
-        /* nginx's range filter sets none on subrequests; from anyone else it is needed */
-
-        return ngx_http_get_module_ctx(r, ngx_http_range_body_filter_module) ? NGX_OK : NGX_ERROR;
-
-    default:
-        return NGX_ERROR;
+        f->size = length;
+        return;
     }
 
-    if (range.first < 0 || (uint64_t) range.first != f->start || (range.size != -1 && range.size <= range.last)) {
-        return NGX_ERROR;
+    if (rc != NGX_OK || range.first < 0 || (uint64_t) range.first != f->start
+        || (range.size != -1 && range.size <= range.last))
+    {
+        f->problem = NGX_SANDBOX_TAIL_OTHER_PART;
+        return;
     }
 
     f->size = range.size;
-    f->length = range.last - range.first + 1;
-
-    return NGX_OK;
+    f->window = ngx_min(f->window, (uint64_t) (range.last - range.first) + 1);
 }
 
 
-static ngx_int_t
-ngx_sandbox_tail_fetch_whole(ngx_sandbox_tail_fetch_t *f, ngx_http_request_t *r)
+/* "Range" was ignored: all in one go then, how much that is stays in the hands of who takes it. */
+
+static void
+ngx_sandbox_tail_fetch_whole(ngx_sandbox_tail_fetch_t *f, off_t length)
 {
     if (f->start > NGX_SANDBOX_TAIL_SKIP_MAX) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "\"journal_uri\" ignores \"Range\", and the journal is too long for that");
-        return NGX_ERROR;
+        f->problem = NGX_SANDBOX_TAIL_WHOLE;
+        return;
     }
 
     f->skip = f->start;
-    f->length = r->headers_out.content_length_n;
-
-    return NGX_OK;
+    f->size = length;
+    f->window = NGX_SANDBOX_TAIL_ENDLESS;
 }
 
 
@@ -314,15 +336,16 @@ ngx_sandbox_tail_fetch_bytes(ngx_sandbox_tail_conn_t *conn, u_char *p, size_t le
     tail = conn->tail;
     f = &tail->fetch;
 
-    f->body += len;
-
     if (f->discard) {
+        f->body += len;
         return f->body > NGX_SANDBOX_TAIL_DISCARD_MAX ? NGX_ERROR : NGX_OK;
     }
 
-    if (f->bad || f->status == 0) {
+    if (f->problem || f->status == 0) {
         return NGX_ERROR;
     }
+
+    ngx_sandbox_tail_progress(tail);
 
     if (f->skip) {
         skip = (size_t) ngx_min(f->skip, (uint64_t) len);
@@ -333,15 +356,15 @@ ngx_sandbox_tail_fetch_bytes(ngx_sandbox_tail_conn_t *conn, u_char *p, size_t le
     }
 
     if (len > f->window - f->got) {
-        f->full = 1;
-        len = f->window - f->got;
+        f->cut = 1;
+        len = (size_t) (f->window - f->got);
     }
 
     if (len && ngx_sandbox_tail_fetch_deliver(conn, p, len) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    return f->full ? ngx_sandbox_tail_fetch_cut(conn) : NGX_OK;
+    return f->cut ? ngx_sandbox_tail_fetch_cut(conn) : NGX_OK;
 }
 
 
@@ -426,26 +449,28 @@ ngx_sandbox_tail_fetch_post(ngx_http_request_t *r, void *data, ngx_int_t rc)
 }
 
 
-/* Only bytes that were counted are believed: an upstream cut in the middle ends like any other. */
+/* Only bytes that were counted are believed. */
 
 ngx_sandbox_tail_outcome_e
 ngx_sandbox_tail_fetch_outcome(ngx_sandbox_tail_fetch_t *f)
 {
-    if (f->full) {
+    if (f->cut) {
         return NGX_SANDBOX_TAIL_MORE;
     }
 
-    if (f->bad) {
+    if (f->problem) {
         return NGX_SANDBOX_TAIL_FAILED;
+    }
+
+    if (f->quiet) {
+        return NGX_SANDBOX_TAIL_IDLE;
     }
 
     switch (f->status) {
 
-    case NGX_HTTP_PARTIAL_CONTENT:
-        return ngx_sandbox_tail_fetch_outcome_partial(f);
-
     case NGX_HTTP_OK:
-        return ngx_sandbox_tail_fetch_outcome_whole(f);
+    case NGX_HTTP_PARTIAL_CONTENT:
+        return ngx_sandbox_tail_fetch_outcome_read(f);
 
     case NGX_HTTP_RANGE_NOT_SATISFIABLE:
 
@@ -457,9 +482,9 @@ ngx_sandbox_tail_fetch_outcome(ngx_sandbox_tail_fetch_t *f)
 
     case NGX_HTTP_NOT_FOUND:
 
-        /* not there yet */
+        /* not there yet, unless it was */
 
-        return NGX_SANDBOX_TAIL_IDLE;
+        return f->start ? NGX_SANDBOX_TAIL_FAILED : NGX_SANDBOX_TAIL_IDLE;
 
     default:
         return NGX_SANDBOX_TAIL_FAILED;
@@ -468,46 +493,26 @@ ngx_sandbox_tail_fetch_outcome(ngx_sandbox_tail_fetch_t *f)
 
 
 static ngx_sandbox_tail_outcome_e
-ngx_sandbox_tail_fetch_outcome_partial(ngx_sandbox_tail_fetch_t *f)
+ngx_sandbox_tail_fetch_outcome_read(ngx_sandbox_tail_fetch_t *f)
 {
-    uint64_t  end;
+    if (f->skip) {
 
-    end = f->start + f->got;
+        /* a 416 would be the word of who has the journal; this may as well be an old copy of it */
 
-    if (f->size != -1 && (uint64_t) f->size <= end) {
-        return NGX_SANDBOX_TAIL_IDLE;
-    }
+        if (f->complete) {
+            f->problem = NGX_SANDBOX_TAIL_OLD;
+        }
 
-    if (f->got == 0) {
         return NGX_SANDBOX_TAIL_FAILED;
     }
 
-    if (f->size != -1 || f->got == f->window || (f->length != -1 && (off_t) f->got < f->length)) {
-        return NGX_SANDBOX_TAIL_MORE;
-    }
-
-    return NGX_SANDBOX_TAIL_IDLE;
-}
-
-
-static ngx_sandbox_tail_outcome_e
-ngx_sandbox_tail_fetch_outcome_whole(ngx_sandbox_tail_fetch_t *f)
-{
-    if (f->length != -1 && (uint64_t) f->length != f->body) {
-        return f->got ? NGX_SANDBOX_TAIL_MORE : NGX_SANDBOX_TAIL_FAILED;
-    }
-
-    if (f->skip == 0) {
+    if (f->size != -1 && (uint64_t) f->size <= f->start + f->got) {
         return NGX_SANDBOX_TAIL_IDLE;
     }
 
-    /* shorter than what was read; without an announced length it may as well have been cut */
-
-    if (f->length == -1) {
-        return NGX_SANDBOX_TAIL_FAILED;
+    if (f->size == -1 && (f->follow || (f->complete && f->got < f->window))) {
+        return NGX_SANDBOX_TAIL_IDLE;
     }
 
-    f->size = f->length;
-
-    return NGX_SANDBOX_TAIL_SHRUNK;
+    return f->got ? NGX_SANDBOX_TAIL_MORE : NGX_SANDBOX_TAIL_FAILED;
 }

@@ -2,9 +2,15 @@
 #include "ngx_sandbox_tail_private.h"
 
 
+/* of the bits of filters: that of one which never sees our subrequests, as it comes after us */
+#define NGX_HTTP_SANDBOX_BUFFERED  NGX_HTTP_SSI_BUFFERED
+
+
 static ngx_int_t ngx_http_sandbox_filter_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_sandbox_header_filter(ngx_http_request_t *r);
 static ngx_int_t ngx_http_sandbox_body_filter(ngx_http_request_t *r, ngx_chain_t *in);
+static ngx_int_t ngx_http_sandbox_body_take(ngx_http_request_t *r, ngx_sandbox_tail_conn_t *conn);
+static ngx_int_t ngx_http_sandbox_body_take_buf(ngx_http_request_t *r, ngx_sandbox_tail_conn_t *conn, ngx_buf_t *b);
 
 
 static ngx_http_module_t  ngx_http_sandbox_filter_module_ctx = {
@@ -60,7 +66,9 @@ ngx_http_sandbox_filter_init(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_sandbox_header_filter(ngx_http_request_t *r)
 {
+    off_t                     length;
     ngx_int_t                 rc;
+    ngx_table_elt_t          *encoding;
     ngx_sandbox_tail_conn_t  *conn;
 
     conn = ngx_sandbox_tail_conn_get(r);
@@ -75,7 +83,23 @@ ngx_http_sandbox_header_filter(ngx_http_request_t *r)
 
     r->filter_need_in_memory = 1;
 
-    /* the range filter comes first: it decides about the status */
+    if (r->upstream) {
+        /* as it comes, no faster than it is taken, and into no file or cache: a response may grow for hours */
+        r->upstream->buffering = 0;
+    }
+
+    /* later filters say what they would do to the body, which they will not see */
+
+    length = r->headers_out.content_length_n;
+    encoding = r->headers_out.content_encoding;
+
+    if (encoding && encoding->value.len == 8
+        && ngx_strncasecmp(encoding->value.data, (u_char *) "identity", 8) == 0)
+    {
+        encoding = NULL;
+    }
+
+    /* the range filter is one of them: it decides about the status */
 
     rc = ngx_http_next_header_filter(r);
 
@@ -83,17 +107,13 @@ ngx_http_sandbox_header_filter(ngx_http_request_t *r)
         return rc;
     }
 
-    return ngx_sandbox_tail_fetch_header(conn, r);
+    return ngx_sandbox_tail_fetch_header(conn, r, length, encoding != NULL);
 }
 
 
 static ngx_int_t
 ngx_http_sandbox_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
-    off_t                     size;
-    u_char                   *p;
-    ngx_buf_t                *b;
-    ngx_http_request_t       *main;
     ngx_sandbox_tail_conn_t  *conn;
 
     conn = ngx_sandbox_tail_conn_get(r);
@@ -102,38 +122,94 @@ ngx_http_sandbox_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         return ngx_http_next_body_filter(r, in);
     }
 
-    main = r->main;
+    /* a thread may bring bytes to a request that was given up */
 
-    for ( /* void */ ; in; in = in->next) {
+    if (conn->main != r->main || conn->tail == NULL) {
+        return NGX_ERROR;
+    }
 
-        /* a thread may bring bytes to a request that was given up */
+    if (r != conn->sr) {
 
-        if (conn->main != main || conn->tail == NULL) {
+        for ( /* void */ ; in; in = in->next) {
+            in->buf->pos = in->buf->last;
+            in->buf->file_pos = in->buf->file_last;
+        }
+
+        return NGX_OK;
+    }
+
+    if (in && ngx_chain_add_copy(r->pool, &conn->held, in) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_sandbox_body_take(r, conn);
+}
+
+
+/* NGX_AGAIN: something is held; nginx comes again when the connection is ready for writing. */
+
+static ngx_int_t
+ngx_http_sandbox_body_take(ngx_http_request_t *r, ngx_sandbox_tail_conn_t *conn)
+{
+    ngx_int_t     rc;
+    ngx_chain_t  *cl;
+
+    while (conn->held) {
+        cl = conn->held;
+
+        rc = ngx_http_sandbox_body_take_buf(r, conn, cl->buf);
+
+        if (rc == NGX_AGAIN) {
+            r->buffered |= NGX_HTTP_SANDBOX_BUFFERED;
+            return NGX_AGAIN;
+        }
+
+        if (rc != NGX_OK) {
             return NGX_ERROR;
         }
 
-        b = in->buf;
-        size = ngx_buf_in_memory(b) ? b->last - b->pos : 0;
+        conn->held = cl->next;
+        ngx_free_chain(r->pool, cl);
+    }
+
+    r->buffered &= ~NGX_HTTP_SANDBOX_BUFFERED;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_sandbox_body_take_buf(ngx_http_request_t *r, ngx_sandbox_tail_conn_t *conn, ngx_buf_t *b)
+{
+    size_t   n;
+    u_char  *p;
+
+    if (!ngx_buf_in_memory(b) && !ngx_buf_special(b) && ngx_buf_size(b) != 0) {
+        ngx_log_error(NGX_LOG_ALERT, r->connection->log, 0, "journal bytes are not in memory");
+        return NGX_ERROR;
+    }
+
+    while (ngx_buf_in_memory(b) && b->pos < b->last) {
+
+        if (ngx_sandbox_tail_conn_hold(conn)) {
+            return NGX_AGAIN;
+        }
+
         p = b->pos;
+        n = ngx_min((size_t) (b->last - p), NGX_SANDBOX_TAIL_PIECE);
 
-        if (size == 0 && !ngx_buf_special(b) && ngx_buf_size(b) != 0) {
-            ngx_log_error(NGX_LOG_ALERT, r->connection->log, 0, "journal bytes are not in memory");
+        b->pos += n;
+        conn->taken += n;
+
+        if (ngx_sandbox_tail_fetch_bytes(conn, p, n) != NGX_OK) {
             return NGX_ERROR;
         }
+    }
 
-        if (b->in_file) {
-            b->file_pos = b->file_last;
-        }
+    b->file_pos = b->file_last;
 
-        b->pos = b->last;
-
-        if (size == 0 || r != conn->sr) {
-            continue;
-        }
-
-        if (ngx_sandbox_tail_fetch_bytes(conn, p, size) != NGX_OK) {
-            return NGX_ERROR;
-        }
+    if (b->last_buf || b->last_in_chain) {
+        conn->tail->fetch.complete = 1;
     }
 
     return NGX_OK;

@@ -54,6 +54,27 @@ ngx_sandbox_tail_conn_uri(ngx_sandbox_tail_conn_t *conn, ngx_sandbox_tail_t *tai
 }
 
 
+/* "from" says what Range says, for programs that cannot see it, and so that no cache takes one slice for another. */
+
+ngx_int_t
+ngx_sandbox_tail_fetch_args(ngx_sandbox_tail_conn_t *conn, uint64_t start, ngx_pool_t *pool, ngx_str_t *args)
+{
+    if (conn->own) {
+        ngx_str_null(args);
+        return NGX_OK;
+    }
+
+    args->data = ngx_pnalloc(pool, conn->args.len + sizeof("&from=") - 1 + NGX_INT64_LEN);
+    if (args->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    args->len = ngx_sprintf(args->data, "%V&from=%uL", &conn->args, start) - args->data;
+
+    return NGX_OK;
+}
+
+
 static ngx_int_t
 ngx_sandbox_tail_conn_args(ngx_sandbox_tail_conn_t *conn, ngx_str_t *own, ngx_str_t *sandbox, ngx_str_t *run)
 {

@@ -172,6 +172,30 @@ ngx_sandbox_driver_drained(ngx_sandbox_driver_t *d)
 }
 
 
+/* nobody is left who could make it readable again */
+
+void
+ngx_sandbox_driver_undrained(ngx_sandbox_driver_t *d, ngx_uint_t status)
+{
+    u_char     buf[128];
+    ngx_str_t  text;
+
+    if (d->end_code == NULL && d->drains > 0) {
+        text.data = buf;
+        text.len = ngx_snprintf(buf, sizeof(buf), "the agent is gone, and its journal cannot be read from byte %uL on: "
+                                "status %ui", ngx_sandbox_tail_position(d->tail), status) - buf;
+
+        d->end_code = d->cancel ? "cancelled" : "journal-stalled";
+
+        if (!d->cancel && ngx_sandbox_driver_copy(d, &d->end_message, &text) != NGX_OK) {
+            ngx_str_set(&d->end_message, "the journal cannot be read");
+        }
+    }
+
+    ngx_sandbox_driver_drained(d);
+}
+
+
 void
 ngx_sandbox_driver_finish(ngx_sandbox_driver_t *d)
 {

@@ -10,6 +10,7 @@
 static void ngx_sandbox_driver_replayed(ngx_sandbox_driver_t *d);
 static ngx_int_t ngx_sandbox_driver_bytes(void *data, u_char *p, size_t len);
 static void ngx_sandbox_driver_idle(void *data, uint64_t position);
+static void ngx_sandbox_driver_unreadable(void *data, ngx_uint_t status);
 static void ngx_sandbox_driver_shrunk(void *data, uint64_t size);
 static void ngx_sandbox_driver_broken(ngx_event_t *ev);
 
@@ -65,6 +66,7 @@ ngx_sandbox_driver_follow(ngx_sandbox_driver_t *d)
 
     conf.bytes = ngx_sandbox_driver_bytes;
     conf.idle = ngx_sandbox_driver_idle;
+    conf.refused = ngx_sandbox_driver_unreadable;
     conf.shrunk = ngx_sandbox_driver_shrunk;
 
     d->tail = ngx_sandbox_tail_start(d->worker, &conf);
@@ -241,6 +243,19 @@ ngx_sandbox_driver_idle(void *data, uint64_t position)
 
     if (d->gone) {
         ngx_sandbox_driver_drain(d);
+    }
+}
+
+
+/* while the agent lives, somebody may yet put it right */
+
+static void
+ngx_sandbox_driver_unreadable(void *data, ngx_uint_t status)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    if (d->state == NGX_SANDBOX_DRIVER_DRAIN_E) {
+        ngx_sandbox_driver_undrained(d, status);
     }
 }
 

@@ -184,6 +184,7 @@ void ngx_sandbox_driver_confirm(ngx_sandbox_driver_t *d);
 void ngx_sandbox_driver_kill(ngx_sandbox_driver_t *d);
 void ngx_sandbox_driver_drain(ngx_sandbox_driver_t *d);
 void ngx_sandbox_driver_drained(ngx_sandbox_driver_t *d);
+void ngx_sandbox_driver_undrained(ngx_sandbox_driver_t *d, ngx_uint_t status);      /* the journal is refused */
 void ngx_sandbox_driver_finish(ngx_sandbox_driver_t *d);
 void ngx_sandbox_driver_finish_send(ngx_sandbox_driver_t *d);
 void ngx_sandbox_driver_aftercare(ngx_sandbox_driver_t *d);
