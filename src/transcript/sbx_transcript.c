@@ -9,6 +9,9 @@
  */
 #define SBX_SENTINEL_LOOK  256
 
+/* Values and keys of one line: each takes some 50 bytes, however short it is in the journal. */
+#define SBX_LINE_NODES     (256 * 1024)
+
 /* A run that once had a large chunk does not hold its memory for ever. */
 #define SBX_TEXT_KEEP      65536
 
@@ -25,9 +28,9 @@ struct sbx_transcript_s {
 
     uint64_t                  n;
     uint64_t                  stored_n;
+    uint64_t                  stored_position;
     uint64_t                  unchecked_until;
     char                      stored_chain[SBX_CHAIN_LEN];
-    uint64_t                  after_exit;       /* lines after the sentinel */
 
     sbx_buf_t                 json;
     sbx_buf_t                 print;
@@ -38,7 +41,7 @@ struct sbx_transcript_s {
     int                       exit_code;
     char                      nonce[SBX_NONCE_LEN];
 
-    unsigned                  exited:1;
+    unsigned                  exited:1;         /* the last line is a sentinel */
     unsigned                  unchecked:1;      /* what the bytes so far yield was stored by another translator */
     unsigned                  fresh_chain:1;    /* nothing has been added to stored_chain */
     unsigned                  ended:1;
@@ -86,8 +89,10 @@ static bool
 sbx_transcript_init(sbx_transcript_t *t, const sbx_transcript_conf_t *conf)
 {
     t->limits = conf->json;
+    t->limits.max_nodes = t->limits.max_nodes ? t->limits.max_nodes : SBX_LINE_NODES;
     t->n = 1;
     t->stored_n = (conf->stored_n == 0) ? 1 : conf->stored_n;
+    t->stored_position = conf->stored_position;
 
     sbx_buf_init(&t->json, t->mem, 0);
     sbx_buf_init(&t->print, t->mem, 0);
@@ -175,15 +180,10 @@ sbx_transcript_feed(sbx_transcript_t *t, sbx_str_t bytes)
 static sbx_rc_e
 sbx_transcript_line(void *data, sbx_str_t text, uint64_t end)
 {
+    sbx_rc_e           rc;
     sbx_transcript_t  *t;
 
     t = data;
-
-    if (t->exited) {
-        /* written by what the agent left running: the run has ended */
-        t->after_exit++;
-        return SBX_OK;
-    }
 
     if (end > t->unchecked_until) {
         t->unchecked = 0;
@@ -196,7 +196,17 @@ sbx_transcript_line(void *data, sbx_str_t text, uint64_t end)
         return SBX_OK;
     }
 
-    return sbx_translator_line(t->translator, text, &t->limits);
+    /* a launcher writes its sentinel when nothing is left that could write: the one before was somebody else's */
+    t->exited = 0;
+
+    rc = sbx_translator_line(t->translator, text, &t->limits);
+
+    if (rc == SBX_OK && t->n < t->stored_n && t->stored_position != 0 && end >= t->stored_position) {
+        /* more is stored than these bytes yield: no later line can be what is missing */
+        return SBX_DIVERGED;
+    }
+
+    return rc;
 }
 
 

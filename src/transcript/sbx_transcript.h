@@ -8,6 +8,9 @@
  * without gaps.  The chain is SHA-256, in hex, over their fingerprints, each
  * followed by a line feed.
  *
+ * A sentinel that another line follows was none: the nonce can be derived, and
+ * an agent may print it.
+ *
  * Replay: with `stored_n` > 1 the chunks up to that number are suppressed and
  * must reproduce `stored_chain`; else feeding returns SBX_DIVERGED.
  */
@@ -24,9 +27,10 @@ typedef struct {
     const sbx_harness_t  *harness;
     sbx_harness_ctx_t     ctx;
     size_t                line_max;
-    sbx_json_limits_t     json;
+    sbx_json_limits_t     json;             /* max_nodes 0: 256 Ki */
     uint64_t              stored_n;         /* 1: a fresh log */
     sbx_str_t             stored_chain;     /* SBX_CHAIN_LEN characters */
+    uint64_t              stored_position;  /* the bytes before it yield stored_n chunks; 0: not known */
     /*
      * A translator of another revision wrote the log: what the bytes before
      * this position yield is suppressed unchecked, and numbering goes on at
@@ -60,7 +64,7 @@ sbx_rc_e sbx_transcript_feed(sbx_transcript_t *t, sbx_str_t bytes);
  * The end: nothing more will be fed.  Emits what closes open messages and tool
  * calls, then the terminal chunk.  A partial last line is dropped, and so is
  * one that was too large.  end->kind SBX_END_EXIT is filled in from a sentinel
- * that was read.  SBX_DIVERGED too when the replay is shorter than what is
+ * that is the last line.  SBX_DIVERGED too when the replay is shorter than what is
  * stored.
  */
 sbx_rc_e sbx_transcript_end(sbx_transcript_t *t, const sbx_end_t *end);
@@ -69,7 +73,7 @@ uint64_t sbx_transcript_n(const sbx_transcript_t *t);             /* last number
 bool sbx_transcript_replaying(const sbx_transcript_t *t);         /* still suppressing */
 uint64_t sbx_transcript_position(const sbx_transcript_t *t);      /* end of the last whole line */
 sbx_rc_e sbx_transcript_chain(sbx_transcript_t *t, char hex[SBX_CHAIN_LEN]);  /* over chunks 2..n */
-bool sbx_transcript_exited(const sbx_transcript_t *t, int *exit_code);        /* the sentinel was read */
+bool sbx_transcript_exited(const sbx_transcript_t *t, int *exit_code);        /* the last line is the sentinel */
 const sbx_translator_t *sbx_transcript_translator(const sbx_transcript_t *t);
 void sbx_transcript_destroy(sbx_transcript_t *t);
 

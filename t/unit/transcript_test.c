@@ -205,20 +205,54 @@ test_after_the_sentinel(void **state)
     assert_int_equal(sbx_journal_nonce(sbx_string(RUN_ID), nonce), SBX_OK);
 
     sbx_buf_literal(&b, INIT RESULT "{\"__exit\":9,\"__nonce\":\"00000000000000000000000000000000\"}\n");
+    sbx_sentinel_print(&b, (sbx_str_t) { nonce, SBX_NONCE_LEN }, 4);
+    sbx_buf_literal(&b, "\n" SAY("m", "printed after a sentinel of its own"));
+
+    /* the agent's own: nothing is lost, and it is no end */
+
+    assert_int_equal(reader_open(&r, &sbx_mem_default, &conf), SBX_OK);
+    assert_int_equal(reader_feed(&r, sbx_buf_view(&b), 1), SBX_OK);
+    assert_false(sbx_transcript_exited(r.t, &code));
+    reader_close(&r);
+
     sbx_sentinel_print(&b, (sbx_str_t) { nonce, SBX_NONCE_LEN }, 5);
-    sbx_buf_literal(&b, "\n" SAY("m", "from a child left behind"));
+    sbx_buf_literal(&b, "\npartial");
 
     read_whole(&r, &conf, sbx_buf_view(&b), 1);
 
     assert_true(sbx_transcript_exited(r.t, &code));
     assert_int_equal(code, 5);
-    assert_int_equal(sbx_transcript_position(r.t), b.len);
+    assert_int_equal(sbx_transcript_position(r.t), b.len - (sizeof("partial") - 1));
     sbx_buf_char(&r.out, '\0');
-    assert_null(strstr(r.out.data, "left behind"));
+    assert_non_null(strstr(r.out.data, "printed after a sentinel"));
     assert_non_null(strstr(r.out.data, "\"exitCode\":5"));
 
     reader_close(&r);
     sbx_buf_free(&b);
+}
+
+
+static void
+test_more_stored_than_there_is(void **state)
+{
+    reader_t               r;
+    sbx_transcript_conf_t  conf;
+
+    reader_conf(&conf);
+    conf.stored_n = 999;
+    conf.stored_chain = str("0000000000000000000000000000000000000000000000000000000000000000");
+
+    /* without a position it may all be still to come */
+
+    assert_int_equal(reader_open(&r, &sbx_mem_default, &conf), SBX_OK);
+    assert_int_equal(reader_feed(&r, str(INIT CALL), SIZE_MAX), SBX_OK);
+    reader_close(&r);
+
+    conf.stored_position = sizeof(INIT CALL) - 1;
+    assert_int_equal(reader_open(&r, &sbx_mem_default, &conf), SBX_OK);
+    assert_int_equal(reader_feed(&r, str(INIT), SIZE_MAX), SBX_OK);
+    assert_int_equal(reader_feed(&r, str(CALL), SIZE_MAX), SBX_DIVERGED);
+    reader_close(&r);
 }
 
 
@@ -315,6 +349,7 @@ main(void)
         cmocka_unit_test(test_recordings_in_pieces),
         cmocka_unit_test(test_lines_and_flags),
         cmocka_unit_test(test_after_the_sentinel),
+        cmocka_unit_test(test_more_stored_than_there_is),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_memory_is_bounded)
     };
