@@ -14,6 +14,7 @@ typedef struct {
 
 static void ngx_http_sandbox_cancel_post(ngx_http_request_t *r);
 static ngx_int_t ngx_http_sandbox_cancel_body(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx);
+static ngx_uint_t ngx_http_sandbox_cancel_id(sbx_json_t *body, const char *name, sbx_str_t *id);
 static ngx_int_t ngx_http_sandbox_cancel_refuse(ngx_http_request_t *r, const char *code, const char *text);
 static void ngx_http_sandbox_cancel_active(ngx_http_request_t *r, ngx_http_sandbox_active_t *active);
 static ngx_int_t ngx_http_sandbox_cancel_run(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx);
@@ -87,15 +88,18 @@ ngx_http_sandbox_cancel_body(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx)
     ngx_memzero(&limits, sizeof(sbx_json_limits_t));
     limits.max_depth = 32;
     limits.max_nodes = 1000;
+    limits.unique_keys = 1;
 
     if (sbx_json_parse(arena, ngx_sandbox_sbx(text), &limits, &body, NULL) != SBX_OK
         || !sbx_json_is(body, SBX_JSON_OBJECT))
     {
-        return ngx_http_sandbox_cancel_refuse(r, "invalid-body", "The body must be a JSON object.");
+        return ngx_http_sandbox_cancel_refuse(r, "invalid-body",
+                                              "The body must be a small JSON object, with each member once.");
     }
 
-    run_id = sbx_json_string(sbx_json_get(body, "runId"));
-    thread_id = sbx_json_string(sbx_json_get(body, "threadId"));
+    if (!ngx_http_sandbox_cancel_id(body, "runId", &run_id) || !ngx_http_sandbox_cancel_id(body, "threadId", &thread_id)) {
+        return ngx_http_sandbox_cancel_refuse(r, "invalid-body", "\"runId\" and \"threadId\" must be strings.");
+    }
 
     if (run_id.data == NULL && thread_id.data == NULL) {
         return ngx_http_sandbox_cancel_refuse(r, "invalid-body", "Name a run by \"runId\" or a conversation by \"threadId\".");
@@ -115,6 +119,20 @@ ngx_http_sandbox_cancel_body(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx)
     slcf = ngx_http_get_module_loc_conf(r, ngx_http_sandbox_module);
 
     return ngx_http_sandbox_find_active(r, ctx, slcf->definition, ngx_http_sandbox_cancel_active);
+}
+
+
+/* a member of another type is not taken for a missing one: the wrong thing would be cancelled */
+
+static ngx_uint_t
+ngx_http_sandbox_cancel_id(sbx_json_t *body, const char *name, sbx_str_t *id)
+{
+    const sbx_json_t  *v;
+
+    v = sbx_json_get(body, name);
+    *id = sbx_json_string(v);
+
+    return v == NULL || sbx_json_is(v, SBX_JSON_NULL) || sbx_json_is(v, SBX_JSON_STRING);
 }
 
 

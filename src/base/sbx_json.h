@@ -47,6 +47,7 @@ typedef struct {
     size_t    max_bytes;        /* 0: none */
     uint32_t  max_depth;        /* 0: SBX_JSON_DEPTH */
     uint32_t  max_nodes;        /* 0: none; values and keys */
+    bool      unique_keys;      /* a repeated key is SBX_DECLINED */
 } sbx_json_limits_t;
 
 #define SBX_JSON_DEPTH      512
@@ -56,7 +57,7 @@ typedef struct {
 /*
  * Parses one whole JSON text (white space around it is fine, anything else is
  * SBX_INVALID).  Everything the tree points to lives in the arena; the input
- * may go.  SBX_NOMEM, SBX_INVALID, SBX_TOO_LARGE, SBX_TOO_DEEP.  On failure
+ * may go.  SBX_NOMEM, SBX_INVALID, SBX_TOO_LARGE, SBX_TOO_DEEP, SBX_DECLINED.  On failure
  * *error_at (may be NULL) is the byte where parsing stopped.
  */
 sbx_rc_e sbx_json_parse(sbx_arena_t *arena, sbx_str_t text, const sbx_json_limits_t *limits,

@@ -30,6 +30,7 @@ typedef struct {
     uint32_t            max_depth;
     uint32_t            nodes;
     uint32_t            max_nodes;
+    bool                unique_keys;
     sbx_json_t         *root;
     sbx_parse_frame_t  *frames;
     uint32_t            nframes;        /* room for */
@@ -117,6 +118,7 @@ sbx_json_parse(sbx_arena_t *arena, sbx_str_t text, const sbx_json_limits_t *limi
     p.max_depth = SBX_JSON_DEPTH;
     p.nodes = 0;
     p.max_nodes = UINT32_MAX;
+    p.unique_keys = false;
     p.root = NULL;
     p.completing = false;
     p.end = 0;
@@ -130,6 +132,7 @@ sbx_json_parse(sbx_arena_t *arena, sbx_str_t text, const sbx_json_limits_t *limi
     if (limits != NULL) {
         p.max_depth = limits->max_depth != 0 ? limits->max_depth : p.max_depth;
         p.max_nodes = limits->max_nodes != 0 ? limits->max_nodes : p.max_nodes;
+        p.unique_keys = limits->unique_keys;
     }
 
     if (p.max_depth > SBX_JSON_DEPTH_MAX) {
@@ -488,6 +491,11 @@ sbx_parse_map_key(void *ctx, const unsigned char *data, size_t len)
         for (node = frame->node->u.list.first; node != NULL; node = node->next)
         {
             if (sbx_str_eq(node->key, key)) {
+
+                if (p->unique_keys) {
+                    return sbx_parse_fail(p, SBX_DECLINED);
+                }
+
                 frame->existing = node;
                 break;
             }
@@ -504,10 +512,12 @@ static int
 sbx_parse_end_map(void *ctx)
 {
     sbx_rc_e            rc;
+    uint32_t            count;
     sbx_parse_t        *p = ctx;
     sbx_parse_frame_t  *frame;
 
     frame = &p->frames[--p->depth];
+    count = frame->node->count;
 
     if (p->depth == 0) {
         sbx_parse_root_ends(p);
@@ -519,6 +529,10 @@ sbx_parse_end_map(void *ctx)
 
     rc = sbx_json_object_finish(p->mem, frame->node, frame->unique,
                                 frame->indexes);
+
+    if (rc == SBX_OK && p->unique_keys && frame->node->count != count) {
+        rc = SBX_DECLINED;
+    }
 
     return rc == SBX_OK ? 1 : sbx_parse_fail(p, rc);
 }

@@ -44,9 +44,12 @@ sbx_run_input_parse(sbx_arena_t *arena, sbx_str_t body, sbx_str_t header_run_id,
     memset(out, 0, sizeof(sbx_run_input_t));
     memset(error, 0, sizeof(sbx_input_error_t));
 
-    limits.max_bytes = 0;           /* the server's client_max_body_size */
+    memset(&limits, 0, sizeof(sbx_json_limits_t));
+
+    /* bytes: the server's client_max_body_size */
     limits.max_depth = SBX_INPUT_DEPTH;
     limits.max_nodes = SBX_INPUT_NODES;
+    limits.unique_keys = true;      /* who checks the body before us may have read the other one */
 
     in.arena = arena;
     in.error = error;
@@ -64,6 +67,9 @@ sbx_run_input_parse(sbx_arena_t *arena, sbx_str_t body, sbx_str_t header_run_id,
 
     case SBX_TOO_LARGE:
         return sbx_input_fail(&in, "invalid-body", "the body has too many values");
+
+    case SBX_DECLINED:
+        return sbx_input_fail(&in, "invalid-body", "a member of an object is given twice");
 
     case SBX_NOMEM:
         return SBX_NOMEM;

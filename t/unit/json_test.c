@@ -200,6 +200,15 @@ bounds(void **state)
     assert_int_equal(sbx_json_parse(arena, str("{\"a\":1,\"b\":2}"), &limits, &v, NULL), SBX_OK);
     assert_int_equal(sbx_json_parse(arena, str("{\"a\":1,\"b\":2,\"c\":3}"), &limits, &v, NULL), SBX_TOO_LARGE);
 
+    memset(&limits, 0, sizeof(limits));
+    limits.unique_keys = true;
+    assert_int_equal(sbx_json_parse(arena, str("{\"a\":{\"b\":1},\"b\":1,\"1\":2}"), &limits, &v, NULL), SBX_OK);
+    assert_int_equal(sbx_json_parse(arena, str("{\"a\":1,\"b\":2,\"\\u0061\":3}"), &limits, &v, NULL), SBX_DECLINED);
+    assert_int_equal(sbx_json_parse(arena, str("[{\"1\":1,\"1\":1}]"), &limits, &v, NULL), SBX_DECLINED);
+    assert_int_equal(sbx_json_parse(arena, str("{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,"
+                                               "\"i\":1,\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":1,\"o\":1,\"p\":1,"
+                                               "\"q\":1,\"a\":1}"), &limits, &v, NULL), SBX_DECLINED);
+
     /* Without limits: the default depth, and a ceiling for those who ask for more. */
 
     deep = malloc(2 * MANY);
