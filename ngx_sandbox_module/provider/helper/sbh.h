@@ -91,6 +91,7 @@ typedef struct {
     const char    *engine;
     const char    *id;
     sbx_str_t      run_id;
+    bool           unmounted;       /* the root is not there, or empty */
     int            root_fd;
     int            sandbox_fd;
     int            runs_fd;

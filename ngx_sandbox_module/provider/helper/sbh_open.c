@@ -11,6 +11,11 @@
 #define SBH_DIR  (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 
+static int sbh_name_sandbox(sbh_t *h);
+static int sbh_name_run(sbh_t *h);
+static int sbh_open_directory(sbh_t *h);
+
+
 /* A root without its engine file is a root that is not mounted: nothing can be said about what is in it. */
 
 int
@@ -29,12 +34,14 @@ sbh_open_root(sbh_t *h)
     h->root_fd = open(h->root, SBH_DIR);
 
     if (h->root_fd == -1) {
+        h->unmounted = (errno == ENOENT || errno == ENOTDIR);
         return sbh_fail(h, SBH_TRANSIENT, "root of the sandboxes cannot be opened: %s", strerror(errno));
     }
 
     n = sbh_read_at(h->root_fd, "engine", engine, sizeof(engine));
 
     if (n <= 0) {
+        h->unmounted = (n == 0 || errno == ENOENT);
         return sbh_fail(h, SBH_TRANSIENT, "root of the sandboxes has no engine file: is it mounted?");
     }
 
@@ -51,11 +58,21 @@ sbh_open_root(sbh_t *h)
 int
 sbh_open_sandbox(sbh_t *h)
 {
-    if (sbh_open_root(h) != 0) {
-        return -1;
-    }
+    return (sbh_name_sandbox(h) == 0 && sbh_open_root(h) == 0) ? sbh_open_directory(h) : -1;
+}
 
+
+/* What names alone tell, whatever is there. */
+
+static int
+sbh_name_sandbox(sbh_t *h)
+{
+    h->engine = sbh_request_string(&h->request, "engine");
     h->id = sbh_request_string(&h->request, "sandbox");
+
+    if (h->engine == NULL || !sbh_id_valid(h->engine)) {
+        return sbh_fail(h, SBH_REFUSED, "bad request");
+    }
 
     if (h->id == NULL || !sbh_id_valid(h->id)) {
         return sbh_fail(h, SBH_REFUSED, "bad sandbox id");
@@ -64,6 +81,13 @@ sbh_open_sandbox(sbh_t *h)
     (void) snprintf(h->result.id, sizeof(h->result.id), "%s/%s", h->engine, h->id);
     (void) snprintf(h->marker, sizeof(h->marker), SBH_MARKER_NAME "%s/%s/", h->engine, h->id);
 
+    return 0;
+}
+
+
+static int
+sbh_open_directory(sbh_t *h)
+{
     h->sandbox_fd = openat(h->root_fd, h->id, SBH_DIR | O_NOFOLLOW);
 
     if (h->sandbox_fd == -1) {
@@ -82,13 +106,26 @@ sbh_open_sandbox(sbh_t *h)
 int
 sbh_open_run(sbh_t *h)
 {
+    if (sbh_name_sandbox(h) != 0 || sbh_name_run(h) != 0 || sbh_open_root(h) != 0 || sbh_open_directory(h) != 0) {
+        return -1;
+    }
+
+    h->runs_fd = openat(h->sandbox_fd, "runs", SBH_DIR | O_NOFOLLOW);
+
+    if (h->runs_fd == -1) {
+        return sbh_fail_errno(h, "directory of the runs cannot be opened");
+    }
+
+    return 0;
+}
+
+
+static int
+sbh_name_run(sbh_t *h)
+{
     size_t     len;
     sbx_rc_e   rc;
     sbx_buf_t  name;
-
-    if (sbh_open_sandbox(h) != 0) {
-        return -1;
-    }
 
     h->run_id = sbh_request_get(&h->request, "run");
 
@@ -114,12 +151,6 @@ sbh_open_run(sbh_t *h)
 
     len = strlen(h->marker);
     (void) snprintf(h->marker + len, sizeof(h->marker) - len, "%s", h->run);
-
-    h->runs_fd = openat(h->sandbox_fd, "runs", SBH_DIR | O_NOFOLLOW);
-
-    if (h->runs_fd == -1) {
-        return sbh_fail_errno(h, "directory of the runs cannot be opened");
-    }
 
     return 0;
 }

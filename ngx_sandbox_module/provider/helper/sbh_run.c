@@ -16,6 +16,7 @@
 
 
 static void sbh_run_stderr(sbh_t *h);
+static int sbh_run_without_files(sbh_t *h);
 static bool sbh_run_sweep(sbh_t *h, sbh_guard_t *guard);
 static bool sbh_run_wait_lock(sbh_guard_t *guard);
 static void sbh_run_kill_directly(sbh_guard_t *guard);
@@ -25,7 +26,31 @@ static void sbh_run_end_journal(sbh_t *h);
 int
 sbh_op_probe(sbh_t *h)
 {
-    return (sbh_open_run(h) == 0) ? sbh_run_probe(h) : -1;
+    if (sbh_open_run(h) == 0) {
+        return sbh_run_probe(h);
+    }
+
+    /* a root that is not mounted may come back, with a run that goes on */
+
+    return (h->result.rc == SBH_GONE) ? sbh_run_without_files(h) : -1;
+}
+
+
+/* The files are gone, which nobody has to have told the agent.  Keeps the reply, unless something lives on. */
+
+static int
+sbh_run_without_files(sbh_t *h)
+{
+    uint64_t  start;
+
+    for (start = sbh_now(); sbh_kill_marked(h->marker, false, SIGKILL) != 0; sbh_sleep(10)) {
+
+        if (sbh_now() - start > SBH_SWEEP) {
+            return sbh_fail(h, SBH_TRANSIENT, "something of the run could not be killed in time");
+        }
+    }
+
+    return -1;
 }
 
 
@@ -122,7 +147,16 @@ sbh_run_sweep(sbh_t *h, sbh_guard_t *guard)
 int
 sbh_op_kill(sbh_t *h)
 {
-    return (sbh_open_run(h) == 0) ? sbh_run_kill(h) : -1;
+    if (sbh_open_run(h) == 0) {
+        return sbh_run_kill(h);
+    }
+
+    if (h->result.rc == SBH_TRANSIENT && h->unmounted) {
+        /* what is not to go on does not wait until its files are there again */
+        h->result.rc = SBH_GONE;
+    }
+
+    return (h->result.rc == SBH_GONE) ? sbh_run_without_files(h) : -1;
 }
 
 
