@@ -154,30 +154,35 @@ is(get('/chat?offset=-1&runId=r1')->{code}, 404, "$name - nor one without a reco
 
 
 
-=== TEST 6: a record that nobody can go on from is not claimed over and over
---- http_config
-    sandbox_redis unix:$TEST_NGINX_REDIS_SOCK;
-    sandbox_helper $TEST_NGINX_SANDBOX_HELPER;
+=== TEST 6: a record that was damaged ends its run, and the agent with it
+--- more_http_config
     sandbox_claim_ttl 1s;
-    sandbox t {
-        provider local $TEST_NGINX_SANDBOX_ROOT;
-        isolation none;
-        harness claude_code;
-        agent_command $TEST_NGINX_AGENT;
-    }
---- agent eval: $::agent
---- error_log
-its record cannot be used
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+alive agent
+init s1
+say one
+hold end
+say two
+hold never
 --- check
-my $h = post('r1');
-read_http($h, until => '"delta":"one"');
-redis('HSET', run_key('r1'), 'chain', 'junk');
-gate('end');
-ok(wait_for(sub { error_log() =~ /its record cannot be used/ }), "$name - a driver sees it");
-my $before = record('r1')->{driverEpoch};
-my $began = Time::HiRes::time();
-ok(wait_for(sub { record('r1')->{driverEpoch} > $before + 1 }, 20), "$name - it is looked at again");
-my $rate = (record('r1')->{driverEpoch} - $before) / (Time::HiRes::time() - $began);
-cmp_ok($rate, '<', 2, "$name - once a claim's time to live");
-redis('DEL', run_key('r1'));
-is(read_http($h, timeout => 10)->{timed_out}, 0, "$name - its reader is told when it is gone");
+my $n = 0;
+for my $damage ([ n => 'junk' ], [ n => '' ], [ n => 0 ], [ n => '1e999' ], [ n => '9' x 30 ], [ n => -1 ], [ n => 2 ], [ n => 999 ],
+                [ k => 'junk' ], [ bytes => 'junk' ], [ chain => 'junk' ], [ chain => '0' x 64 ], [ status => 'junk' ], [ status => '' ]) {
+    my ($field, $value) = @$damage;
+    my $label = "$name - $field \"$value\"";
+    my $run = 'r' . ++$n;
+    unlink map { "$ENV{TEST_NGINX_TMP}/$_" } 'gate-end', 'pid-agent';
+    my $h = post($run, thread => "t$n");
+    read_http($h, until => '"delta":"one"');
+    redis('HSET', run_key($run), $field, $value);
+    gate('end');
+    my $r = read_http($h);
+    like($r->{body}, qr/"delta":"one".*"type":"RUN_ERROR".*"code":"(?:internal|replay-diverged)"[^\n]*\n\n\z/s, "$label: it ends");
+    ok($r->{complete}, "$label: cleanly");
+    is(status_of($run), 'failed', "$label: status");
+    is(get("/chat?offset=-1&runId=$run")->{body}, $r->{body}, "$label: the same later");
+    ok(wait_for(sub { !alive(agent_pid('agent')) }), "$label: the agent is gone");
+    ok(wait_for(sub { !exists record($run)->{phase} }), "$label: and over");
+}

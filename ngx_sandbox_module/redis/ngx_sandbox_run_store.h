@@ -172,7 +172,7 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_append_aside(ngx_sandbox_worker_t *w
  * Repeated as it was it answers OK.  OK (n, k), LOST, FENCED, FORKED, GAP, CLOSED (finished otherwise).
  */
 typedef struct {
-    ngx_str_t                     chain;
+    ngx_str_t                     chain;         /* empty: one entry, behind whatever is the last of the log */
     ngx_str_t                     new_chain;
     uint64_t                      journal_pos;
     ngx_sandbox_store_entry_t    *entries;

@@ -13,6 +13,7 @@ static u_char *ngx_sandbox_driver_log_error(ngx_log_t *log, u_char *buf, size_t 
 static void ngx_sandbox_driver_claim(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result);
 static ngx_int_t ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *result);
+static ngx_uint_t ngx_sandbox_driver_sound(sbx_fields_t *f);
 static void ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status);
 static void ngx_sandbox_driver_message(void *data, ngx_str_t *message);
 static void ngx_sandbox_driver_beat_handler(ngx_event_t *ev);
@@ -344,7 +345,7 @@ static ngx_int_t
 ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *result)
 {
     uint64_t       started;
-    ngx_str_t      definition, chain, v;
+    ngx_str_t      definition, v;
     sbx_fields_t  *f;
 
     f = &result->record;
@@ -364,13 +365,13 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
     d->structured = (sbx_fields_get(f, "p.structured").data != NULL);
     d->cancel = (sbx_fields_get(f, "cancelRequested").data != NULL);
 
-    chain = ngx_sandbox_str(sbx_fields_get(f, "chain"));
-    if (chain.len != SBX_CHAIN_LEN) {
-        ngx_log_error(NGX_LOG_ERR, &d->log, 0, "run record has no chain");
-        return NGX_ERROR;
-    }
+    d->damaged = !ngx_sandbox_driver_sound(f);
 
-    ngx_memcpy(d->chain, chain.data, SBX_CHAIN_LEN);
+    ngx_memset(d->chain, '0', SBX_CHAIN_LEN);
+
+    if (!d->damaged) {
+        ngx_memcpy(d->chain, sbx_fields_get(f, "chain").data, SBX_CHAIN_LEN);
+    }
 
 #define ngx_sandbox_driver_field(to, name)                                    \
     v = ngx_sandbox_str(sbx_fields_get(f, name));                             \
@@ -402,9 +403,42 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
 }
 
 
+/* what only the scripts write: when it is not theirs any more, nothing can be appended */
+
+static ngx_uint_t
+ngx_sandbox_driver_sound(sbx_fields_t *f)
+{
+    size_t              i, digit;
+    sbx_str_t           text;
+    static const char  *numbers[] = { "n", "k", "bytes" };
+
+    for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        text = sbx_fields_get(f, numbers[i]);
+
+        /* as the scripts take them */
+
+        if (text.len == 0 || text.len > 15) {
+            return 0;
+        }
+
+        for (digit = 0; digit < text.len; digit++) {
+            if (text.data[digit] < '0' || text.data[digit] > '9') {
+                return 0;
+            }
+        }
+    }
+
+    return sbx_fields_u64(f, "n", 0) != 0
+           && sbx_fields_get(f, "chain").len == SBX_CHAIN_LEN
+           && sbx_run_status(sbx_fields_get(f, "status")) != SBX_RUN_UNKNOWN;
+}
+
+
 static void
 ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status)
 {
+    ngx_str_t  text;
+
     if (d->sub == NULL && ngx_sandbox_driver_subscribe(d) != NGX_OK) {
         ngx_sandbox_driver_leave(d);
         return;
@@ -428,6 +462,12 @@ ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status)
 
     if (d->cancel) {
         ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        return;
+    }
+
+    if (d->damaged) {
+        ngx_str_set(&text, "the run's record was damaged, and nothing can be added to its log");
+        ngx_sandbox_driver_fail(d, "internal", &text);
         return;
     }
 

@@ -31,7 +31,7 @@ ngx_sandbox_driver_kill(ngx_sandbox_driver_t *d)
 
     if (d->state != NGX_SANDBOX_DRIVER_KILL_E) {
 
-        if (d->broken != SBX_OK || d->diverged) {
+        if (d->broken != SBX_OK || d->diverged || d->damaged) {
             ngx_sandbox_driver_unfollow(d);
         }
 
@@ -65,6 +65,8 @@ ngx_sandbox_driver_killed(void *data, ngx_sandbox_provider_result_t *result)
 {
     ngx_sandbox_driver_t  *d = data;
 
+    ngx_uint_t  level;
+
     d->op = NULL;
 
     if (result->rc == NGX_SANDBOX_PROVIDER_GONE) {
@@ -76,14 +78,17 @@ ngx_sandbox_driver_killed(void *data, ngx_sandbox_provider_result_t *result)
 
     if (result->rc != NGX_SANDBOX_PROVIDER_OK) {
 
-        ngx_log_error(NGX_LOG_ERR, &d->log, 0, "agent could not be killed: %V", &result->text);
+        /* said once, tried often */
+        level = (d->tries == 0) ? NGX_LOG_ERR : NGX_LOG_INFO;
 
-        if (++d->tries < NGX_SANDBOX_KILL_TRIES || !d->destroy) {
+        ngx_log_error(level, &d->log, 0, "agent could not be killed: %V", &result->text);
+
+        if (result->rc == NGX_SANDBOX_PROVIDER_TRANSIENT && (++d->tries < NGX_SANDBOX_KILL_TRIES || !d->destroy)) {
             ngx_sandbox_driver_retry(d, ngx_sandbox_driver_kill);
             return;
         }
 
-        /* its sandbox is going to be destroyed, and it with it */
+        /* its sandbox is going to be destroyed, and it with it, or it is out of reach for good */
     }
 
     if (result->output.len) {
@@ -99,7 +104,7 @@ ngx_sandbox_driver_killed(void *data, ngx_sandbox_provider_result_t *result)
 void
 ngx_sandbox_driver_drain(ngx_sandbox_driver_t *d)
 {
-    if (d->broken != SBX_OK || d->diverged) {
+    if (d->broken != SBX_OK || d->diverged || d->damaged) {
         ngx_sandbox_driver_finish(d);
         return;
     }
@@ -262,8 +267,11 @@ ngx_sandbox_driver_finish_send(ngx_sandbox_driver_t *d)
         return;
     }
 
-    finish.chain.data = d->chain;
-    finish.chain.len = SBX_CHAIN_LEN;
+    if (!d->diverged) {
+        finish.chain.data = d->chain;
+        finish.chain.len = SBX_CHAIN_LEN;
+    }
+
     finish.new_chain.data = (u_char *) chain;
     finish.new_chain.len = SBX_CHAIN_LEN;
     finish.journal_pos = d->diverged ? d->journal_pos : sbx_transcript_position(d->transcript);
@@ -297,12 +305,12 @@ ngx_sandbox_driver_end_chunk(ngx_sandbox_driver_t *d)
     ngx_str_t    text;
     ngx_time_t  *tp;
 
-    if (d->transcript == NULL && ngx_sandbox_driver_transcript(d) != NGX_OK) {
-        return NGX_ERROR;
+    if (d->broken == SBX_DIVERGED || d->diverged || d->damaged) {
+        return ngx_sandbox_driver_end_bare(d);
     }
 
-    if (d->broken == SBX_DIVERGED || d->diverged) {
-        return ngx_sandbox_driver_end_bare(d);
+    if (d->transcript == NULL && ngx_sandbox_driver_transcript(d) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     text = ngx_sandbox_driver_end_text(d);
@@ -348,7 +356,7 @@ ngx_sandbox_driver_end_chunk(ngx_sandbox_driver_t *d)
 }
 
 
-/* without a transcript that stands where the log stands, only the end itself can be told */
+/* without a transcript that stands where the log stands, only the end itself can be told, and the log gives its number */
 
 static ngx_int_t
 ngx_sandbox_driver_end_bare(ngx_sandbox_driver_t *d)

@@ -106,6 +106,7 @@ ngx_sandbox_driver_transcript(ngx_sandbox_driver_t *d)
     conf.stored_n = d->n;
     conf.stored_chain.data = (char *) d->chain;
     conf.stored_chain.len = SBX_CHAIN_LEN;
+    conf.stored_position = d->journal_pos;
 
     if (d->n > 1 && d->revision != d->definition->harness->revision) {
         ngx_log_error(NGX_LOG_NOTICE, &d->log, 0,

@@ -121,7 +121,8 @@ struct ngx_sandbox_driver_s {
     unsigned                      gone:1;        /* the agent died without a sentinel */
     unsigned                      finishing:1;   /* how the run ends is decided */
     unsigned                      ended:1;       /* the terminal chunk was made */
-    unsigned                      diverged:1;
+    unsigned                      damaged:1;     /* the record: only the end can be written */
+    unsigned                      diverged:1;    /* no transcript stands where the log stands: the same */
     unsigned                      destroy:1;     /* aftercare destroys the sandbox */
     unsigned                      leaving:1;
     unsigned                      reclaim:1;     /* CLAIM_E: claiming, not just reading an accepted record */

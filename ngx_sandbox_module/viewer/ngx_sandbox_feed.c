@@ -335,8 +335,8 @@ ngx_sandbox_feed_was_read(void *data, ngx_sandbox_store_result_t *result)
 
     ngx_sandbox_feed_record(feed, result);
 
-    if (feed->end.n == 0) {
-        feed->lost = 1;    /* damaged: there is no run without a first chunk */
+    if (feed->end.n == 0 && result->closed) {
+        feed->lost = 1;    /* damaged for good: there is no run without a first chunk */
         ngx_sandbox_feed_post(feed);
         return;
     }
@@ -394,7 +394,9 @@ ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *re
 
     /* not where these entries end: there may be more than one read gives */
 
-    feed->end = end;
+    if (end.n) {
+        feed->end = end;
+    }
 
     if (feed->sandbox_key.len == 0) {
         key = ngx_sandbox_str(sbx_fields_get(&result->record, "sandboxKey"));

@@ -74,4 +74,24 @@ is_deeply finish($x, 'A', $c1, $c2, 5, { first => 1, last => 3, k => 0,
     list => [2, '{"o":2}', 0, $last[0], 0, $last[1]] }), ['OK', 3, 0], 'out-of-band entries in the finish';
 is_deeply [map { $_->[0] } log_entries($x)], [qw(1-0 1-1 1-2 2-0 3-0)], 'numbered';
 
+# Records and logs that cannot be gone on from: the end goes behind what there is.
+my $n = 0;
+for my $damage ([n => 'junk'], [n => ''], [n => '-1'], [n => '1e999'], [n => '2.5'], [n => '9' x 30], [k => 'junk'], [bytes => 'nan'],
+                [chain => 'junk'], [status => 'junk'], [n => 1]) {
+    my ($field, $value) = @$damage;
+    my $y = names('y' . ++$n);
+    my $c3 = chain_of($c2, 'x');
+    accept_run($y);
+    is_deeply append($y, 'A', $c1, $c2, 5, entries(2, '{}', '{}')), ['OK', 3, 0], "$field $value: sound";
+    cmd('HSET', $y->{rec}, $field, $value);
+    my $expected = $field eq 'status' ? 'CLOSED' : $field eq 'n' && $value eq '1' ? 'GAP' : 'FORKED';
+    is append($y, 'A', $c2, $c3, 5, entries(4, 'x'))->[0], $expected, "$field $value: no append";
+    is finish($y, 'A', $c2, $c3, 5, entries(4, @last))->[0], $expected, "$field $value: no finish";
+    is_deeply finish($y, 'B', '', $c3, 5, entries(9, $last[1]), status => 'failed'), ['FENCED'], "$field $value: another token";
+    is_deeply finish($y, 'A', '', $c3, 5, entries(9, $last[1]), status => 'failed'), ['OK', 4, 0], "$field $value: forced";
+    is_deeply finish($y, 'A', '', $c3, 5, entries(9, $last[1]), status => 'failed'), ['OK', 4, 0], "$field $value: repeated";
+    is_deeply [map { $_->[0] } log_entries($y)], [qw(1-0 2-0 3-0 4-0)], "$field $value: numbered by the log";
+    is_deeply { map { $_ => rec($y)->{$_} } qw(status n k chain) }, { status => 'failed', n => 4, k => 0, chain => $c3 }, "$field $value: mended";
+}
+
 done_testing();

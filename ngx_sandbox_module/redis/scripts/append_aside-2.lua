@@ -9,7 +9,12 @@
 -- OK n k
 -- LOST
 -- FENCED
--- CLOSED
+-- CLOSED   or its numbers are none
+
+-- What anybody else wrote is no number of ours.
+local function whole(text)
+    return text and #text < 16 and string.match(text, '^%d+$') and tonumber(text)
+end
 
 local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'n', 'k', 'bytes')
 
@@ -21,11 +26,11 @@ if rec[1] ~= ARGV[1] then
     return {'FENCED'}
 end
 
-if rec[2] ~= 'running' then
+local n, k, bytes = whole(rec[3]), whole(rec[4]), whole(rec[5])
+
+if rec[2] ~= 'running' or not (n and k and bytes) then
     return {'CLOSED'}
 end
-
-local n, k = tonumber(rec[3]), tonumber(rec[4])
 
 -- The same bytes (they hold the time) as the last entry: asked again after a lost reply.
 if k > 0 then
@@ -38,7 +43,7 @@ end
 
 k = k + 1
 redis.call('XADD', KEYS[2], string.format('%.0f-%.0f', n, k), 'c', ARGV[3])
-redis.call('HSET', KEYS[1], 'k', k, 'bytes', tonumber(rec[5]) + #ARGV[3])
+redis.call('HSET', KEYS[1], 'k', k, 'bytes', bytes + #ARGV[3])
 redis.call('PUBLISH', ARGV[2], 'more')
 
 return {'OK', n, k}

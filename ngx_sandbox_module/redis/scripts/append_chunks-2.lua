@@ -20,10 +20,15 @@
 -- LOST
 -- FENCED   the token is not the record's
 -- CLOSED
--- FORKED   the chain is not the record's
+-- FORKED   the chain is not the record's, or its numbers are none
 -- GAP n k  the first entry is not the next one
 
 local carried = 8192
+
+-- What anybody else wrote is no number of ours.
+local function whole(text)
+    return text and #text < 16 and string.match(text, '^%d+$') and tonumber(text)
+end
 
 local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'chain', 'n', 'k', 'bytes', 'journalPos')
 
@@ -35,9 +40,9 @@ if rec[1] ~= ARGV[1] then
     return {'FENCED'}
 end
 
-local n, k, bytes = tonumber(rec[4]), tonumber(rec[5]), tonumber(rec[6])
+local n, k, bytes = whole(rec[4]), whole(rec[5]), whole(rec[6])
 local entries = #ARGV > 9
-local there = entries and rec[3] == ARGV[5] and rec[4] == ARGV[8] and k >= tonumber(ARGV[9])
+local there = entries and rec[3] == ARGV[5] and rec[4] == ARGV[8] and k and k >= tonumber(ARGV[9])
 
 if rec[2] ~= 'running' then
     return there and {'OK', n, k} or {'CLOSED'}
@@ -51,7 +56,7 @@ if there then
     return {'OK', n, k}
 end
 
-if rec[3] ~= ARGV[4] then
+if rec[3] ~= ARGV[4] or not (n and k and bytes) then
     return {'FORKED'}
 end
 

@@ -7,7 +7,9 @@
 -- ARGV[1]  token
 -- ARGV[2]  claim's time to live, ms
 -- ARGV[3]  channel
--- ARGV[4]  chain before the last entries
+-- ARGV[4]  chain before the last entries; empty: the end of a run whose record
+--          or log cannot be gone on from.  Its one entry then goes behind
+--          whatever is the last of the log.
 -- ARGV[5]  chain after them
 -- ARGV[6]  journal position after them
 -- ARGV[7]  n of the first entry
@@ -24,8 +26,13 @@
 -- LOST
 -- FENCED
 -- CLOSED   finished before, in another way
--- FORKED
+-- FORKED   the chain is not the record's, or its numbers are none
 -- GAP n k
+
+-- What anybody else wrote is no number of ours.
+local function whole(text)
+    return text and #text < 16 and string.match(text, '^%d+$') and tonumber(text)
+end
 
 local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'chain', 'n', 'k', 'bytes')
 
@@ -37,23 +44,33 @@ if rec[1] ~= ARGV[1] then
     return {'FENCED'}
 end
 
-local n, k, bytes = tonumber(rec[4]), tonumber(rec[5]), tonumber(rec[6])
+local n, k, bytes = whole(rec[4]), whole(rec[5]), whole(rec[6])
+local forced = ARGV[4] == ''
 
-if rec[2] ~= 'running' then
+if forced then
+    if rec[2] == ARGV[10] then
+        return {'OK', n or 0, k or 0}
+    end
+
+    local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
+
+    n = math.max(n or 0, last and tonumber(string.match(last[1], '^%d+')) or 0)
+    k, bytes = 0, bytes or 0
+
+elseif rec[2] ~= 'running' then
     if rec[2] == ARGV[10] and rec[3] == ARGV[5] and rec[4] == ARGV[8] then
-        return {'OK', n, k}
+        return {'OK', n, k or 0}
     end
 
     return {'CLOSED'}
-end
 
-if rec[3] ~= ARGV[4] then
+elseif rec[3] ~= ARGV[4] or not (n and k and bytes) then
     return {'FORKED'}
 end
 
 local from = 14 + 2 * tonumber(ARGV[13])
 
-if from <= #ARGV then
+if from <= #ARGV and not forced then
     local first = tonumber(ARGV[7])
 
     if ARGV[from] == '0' then

@@ -57,7 +57,9 @@ end
 
 -- Cut exactly behind the last entry: say so rather than let the reader ask again.
 if not ended then
-    ended = last == rec[2] .. '-' .. rec[3]
+    ended = last == tostring(rec[2]) .. '-' .. tostring(rec[3])
 end
 
-return {'OK', ended and rec[1] ~= 'running' and 1 or 0, redis.call('HGETALL', KEYS[1]), entries}
+local closed = rec[1] == 'completed' or rec[1] == 'failed' or rec[1] == 'aborted' or rec[1] == 'interrupted'
+
+return {'OK', ended and closed and 1 or 0, redis.call('HGETALL', KEYS[1]), entries}
