@@ -89,7 +89,7 @@ qr/"type":"RUN_ERROR".*"code":"agent-(?:failed|missing)"/
 
 
 
-=== TEST 4: the prompt arrives on stdin, which then ends; stdout is a regular file
+=== TEST 4: the prompt arrives on stdin, which then ends (C07); stdout is a regular file (C09)
 --- agent
 #!/bin/sh
 prompt=$(cat; echo x)

@@ -23,7 +23,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: 409 that names the run; after its end the next turn works at once
+=== TEST 1: 409 that names the run; after its end the next turn works at once (A25)
 --- check
 my $h = post('r1');
 read_http($h, until => '"delta":"up"');

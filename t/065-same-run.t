@@ -25,7 +25,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: 20 POSTs at once
+=== TEST 1: 20 POSTs at once (A23)
 --- check
 my @all = map { post('r1') } 1 .. 20;
 read_http($_, until => '"delta"') for @all;
@@ -39,7 +39,7 @@ is(launches(), 1, "$name - still one launch");
 
 
 
-=== TEST 2: POST of a finished run replays it, whatever its body says
+=== TEST 2: POST of a finished run replays it, whatever its body says (A23)
 --- check
 gate('end');
 my $first = read_http(post('r1'))->{body};

@@ -30,7 +30,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: kill -9 of the agent (A29)
+=== TEST 1: kill -9 of the agent (A29, D09)
 --- agent
 #!/bin/sh
 . "${0%/*}/agent.sh"
@@ -45,7 +45,7 @@ like(to_end($name, $h, 'failed'), qr/"type":"RUN_ERROR".*(?:137|signal 9).*"code
 
 
 
-=== TEST 2: kill -9 of the launcher: vanished, and nothing is left (A29)
+=== TEST 2: kill -9 of the launcher: vanished, and nothing is left (A29, D09)
 --- agent
 #!/bin/sh
 . "${0%/*}/agent.sh"
@@ -65,7 +65,7 @@ ok(wait_for(sub { !alive($pid) }), "$name - the agent is gone");
 
 
 
-=== TEST 3: an agent that stays after its result
+=== TEST 3: an agent that stays after its result (C01)
 --- sandbox
     result_grace 500ms;
 --- agent
@@ -98,7 +98,7 @@ ok(!alive(agent_pid('agent')), "$name - the agent is gone");
 
 
 
-=== TEST 5: silence_timeout
+=== TEST 5: silence_timeout (C03)
 --- sandbox
     silence_timeout 1s;
 --- agent

@@ -94,7 +94,7 @@ like($r->{body}, qr/"type":"RUN_ERROR".*"code":"journal-stalled"/, "$name - the 
 
 
 
-=== TEST 4: an agent that writes nothing but lives is waited for
+=== TEST 4: an agent that writes nothing but lives is waited for (C11)
 --- sandbox
     first_byte_timeout 100ms;
 --- config

@@ -109,7 +109,7 @@ is(join(' ', blocking()), '', "$name - nothing waits in Redis");
 
 
 
-=== TEST 2: viewers that arrive at any moment lose and repeat nothing
+=== TEST 2: viewers that arrive at any moment lose and repeat nothing (A11)
 --- agent
 #!/bin/sh
 . "${0%/*}/agent.sh"
@@ -135,7 +135,7 @@ is(join(' ', @n), join(' ', 1 .. @n), "$name - dense");
 
 
 
-=== TEST 3: one that does not read costs no memory, holds nobody up, and gets everything in the end
+=== TEST 3: one that does not read costs no memory, holds nobody up, and gets everything in the end (A22)
 --- agent
 #!/bin/sh
 . "${0%/*}/agent.sh"

@@ -20,7 +20,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: 40 kB each, wherever they stand
+=== TEST 1: 40 kB each, wherever they stand (A22)
 --- agent
 #!/bin/sh
 . "${0%/*}/agent.sh"
