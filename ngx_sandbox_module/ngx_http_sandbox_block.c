@@ -229,6 +229,7 @@ ngx_http_sandbox_create_definition(ngx_conf_t *cf, ngx_str_t *name)
 static char *
 ngx_http_sandbox_block_init(ngx_conf_t *cf, ngx_sandbox_definition_t *d)
 {
+    ngx_str_t                 name;
     ngx_sandbox_main_conf_t  *smcf;
 
     if (d->provider == NULL) {
@@ -242,6 +243,15 @@ ngx_http_sandbox_block_init(ngx_conf_t *cf, ngx_sandbox_definition_t *d)
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "sandbox \"%V\" has no \"harness\", add one, for example "
                            "\"harness claude_code;\"", &d->name);
+        return NGX_CONF_ERROR;
+    }
+
+    name = ngx_sandbox_str(d->harness->name);
+
+    if (d->agent_command.len == 0 && !d->harness->has_program) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "sandbox \"%V\" does not say which program \"harness %V\" runs, add \"command=TEXT\"",
+                           &d->name, &name);
         return NGX_CONF_ERROR;
     }
 
@@ -326,7 +336,7 @@ ngx_http_sandbox_isolation(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* harness claude_code [model=NAME] [max_turns=N] [args...] */
+/* harness NAME [model=NAME] [max_turns=N] [command=TEXT] [args...] */
 
 static char *
 ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
@@ -345,7 +355,8 @@ ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     d->harness = sbx_harness_find(ngx_sandbox_sbx(value[1]));
     if (d->harness == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown harness \"%V\", known is \"claude_code\"", &value[1]);
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "unknown harness \"%V\", known are \"claude_code\", \"agui\" and \"text\"", &value[1]);
         return NGX_CONF_ERROR;
     }
 
@@ -376,6 +387,19 @@ ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             continue;
         }
 
+        if (ngx_strncmp(value[i].data, "command=", 8) == 0) {
+
+            if (d->agent_command.data) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "\"command=\" and \"agent_command\" are the same, give one of them");
+                return NGX_CONF_ERROR;
+            }
+
+            d->agent_command.data = value[i].data + 8;
+            d->agent_command.len = value[i].len - 8;
+            continue;
+        }
+
         if (value[i].len && value[i].data[0] == '-') {
 
             if (d->harness_args->nelts == NGX_SANDBOX_HARNESS_ARGS) {
@@ -395,7 +419,7 @@ ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid parameter \"%V\" of \"harness\", use model=NAME, max_turns=N, "
-                           "or options of the agent that begin with \"-\"", &value[i]);
+                           "command=TEXT, or options of the agent that begin with \"-\"", &value[i]);
         return NGX_CONF_ERROR;
     }
 

@@ -12,6 +12,7 @@ SBX_DEPS = \
 	src/chunk/sbx_chunk_keys.h \
 	src/chunk/sbx_chunk_usage.h \
 	src/chunk/sbx_offset.h \
+	src/harness/sbx_agui.h \
 	src/harness/sbx_assistant_json.h \
 	src/harness/sbx_claude_code.h \
 	src/harness/sbx_command.h \
@@ -83,11 +84,14 @@ SBX_RECORD_SRCS = \
 	src/record/sbx_run_status.c
 
 SBX_HARNESS_SRCS = \
+	src/harness/sbx_agui.c \
+	src/harness/sbx_agui_event.c \
+	src/harness/sbx_agui_order.c \
+	src/harness/sbx_agui_value.c \
 	src/harness/sbx_assistant_json.c \
 	src/harness/sbx_claude_code.c \
 	src/harness/sbx_claude_code_abandon.c \
 	src/harness/sbx_claude_code_block.c \
-	src/harness/sbx_claude_code_command.c \
 	src/harness/sbx_claude_code_delta.c \
 	src/harness/sbx_claude_code_message.c \
 	src/harness/sbx_claude_code_notice.c \
@@ -95,10 +99,14 @@ SBX_HARNESS_SRCS = \
 	src/harness/sbx_claude_code_stream.c \
 	src/harness/sbx_claude_code_structured.c \
 	src/harness/sbx_claude_code_tool.c \
+	src/harness/sbx_command.c \
 	src/harness/sbx_idset.c \
+	src/harness/sbx_plain_text.c \
 	src/harness/sbx_prose_scan.c \
 	src/harness/sbx_translator.c \
-	src/harness/sbx_translator_chunk.c
+	src/harness/sbx_translator_chunk.c \
+	src/harness/sbx_translator_end.c \
+	src/harness/sbx_translator_message.c
 
 SBX_TRANSCRIPT_SRCS = \
 	src/transcript/sbx_transcript.c

@@ -115,7 +115,7 @@ qr/\[emerg\] .*"sandbox_cancel" cannot share a location with "sandbox_run", give
 --- config
 --- must_die
 --- error_log eval
-qr/\[emerg\] .*unknown harness "nobody", known is "claude_code" in /
+qr/\[emerg\] .*unknown harness "nobody", known are "claude_code", "agui" and "text" in /
 
 
 

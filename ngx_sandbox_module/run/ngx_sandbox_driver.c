@@ -360,10 +360,16 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
 
     d->n = sbx_fields_u64(f, "n", 0);
     d->journal_pos = sbx_fields_u64(f, "journalPos", 0);
+    d->harness = sbx_harness_find(sbx_fields_get(f, "p.harness"));
     d->revision = sbx_fields_u64(f, "p.revision", 0);
     d->line_max = sbx_fields_u64(f, "p.lineMax", d->definition->line_max);
     d->structured = (sbx_fields_get(f, "p.structured").data != NULL);
     d->cancel = (sbx_fields_get(f, "cancelRequested").data != NULL);
+
+    if (d->harness == NULL) {
+        ngx_log_error(NGX_LOG_ERR, &d->log, 0, "run was started with a harness that this nginx does not have");
+        return NGX_ERROR;
+    }
 
     d->damaged = !ngx_sandbox_driver_sound(f);
 

@@ -108,10 +108,10 @@ ngx_sandbox_driver_transcript(ngx_sandbox_driver_t *d)
     conf.stored_chain.len = SBX_CHAIN_LEN;
     conf.stored_position = d->journal_pos;
 
-    if (d->n > 1 && d->revision != d->definition->harness->revision) {
+    if (d->n > 1 && d->revision != d->harness->revision) {
         ngx_log_error(NGX_LOG_NOTICE, &d->log, 0,
                       "translator-changed: the first %uL chunks were made by revision %uL, this worker has %uD",
-                      d->n, d->revision, d->definition->harness->revision);
+                      d->n, d->revision, d->harness->revision);
         conf.unchecked_until = d->journal_pos;
     }
 
@@ -126,7 +126,7 @@ ngx_sandbox_driver_transcript_conf(ngx_sandbox_driver_t *d, sbx_transcript_conf_
 {
     ngx_memzero(conf, sizeof(sbx_transcript_conf_t));
 
-    conf->harness = d->definition->harness;
+    conf->harness = d->harness;
     conf->ctx.run_id = ngx_sandbox_sbx(d->run.id);
     conf->ctx.thread_id = ngx_sandbox_sbx(d->thread_id);
     conf->ctx.parent_run_id = ngx_sandbox_sbx(d->parent_run_id);

@@ -370,7 +370,7 @@ ngx_sandbox_driver_launch_op(ngx_sandbox_driver_t *d)
         c.output_schema = sbx_json_get(input, "outputSchema");
     }
 
-    if (sbx_claude_code_command(&command, &c) != SBX_OK) {
+    if (d->harness->command(&command, &c) != SBX_OK) {
         goto done;
     }
 

@@ -62,6 +62,7 @@ struct ngx_sandbox_driver_s {
     ngx_str_t                     sandbox_id;    /* where the agent runs or will run */
     ngx_str_t                     model;
     ngx_str_t                     parent_run_id;
+    const sbx_harness_t          *harness;       /* of the profile, whatever the definition has by now */
     uint64_t                      revision;      /* of the translator that wrote the log so far */
     size_t                        line_max;
 

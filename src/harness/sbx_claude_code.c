@@ -18,7 +18,9 @@ const sbx_harness_t  sbx_harness_claude_code = {
     sbx_cc_line,
     sbx_cc_end,
     sbx_cc_destroy,
-    sbx_cc_text_line
+    sbx_cc_text_line,
+    sbx_claude_code_command,
+    true
 };
 
 

@@ -70,18 +70,12 @@ sbx_rc_e sbx_cc_close_blocks(sbx_translator_t *t, sbx_arena_t *scratch);
 /* sbx_claude_code_abandon.c: the member abandoned_blocks of a line */
 sbx_rc_e sbx_cc_abandon(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *abandoned);
 
-/* sbx_claude_code_block.c: blocks and the chunks of texts and thoughts */
+/* sbx_claude_code_block.c */
 sbx_cc_block_t *sbx_cc_block_add(sbx_cc_t *cc, const sbx_mem_t *mem);
 sbx_cc_block_t *sbx_cc_block_find(sbx_cc_t *cc, double index);
 sbx_cc_block_t *sbx_cc_block_last(sbx_cc_t *cc, sbx_cc_kind_e kind);
 void sbx_cc_blocks_reset(sbx_cc_t *cc);
 sbx_rc_e sbx_cc_text_id(sbx_translator_t *t, sbx_arena_t *arena, sbx_str_t message_id, sbx_str_t *id);
-sbx_rc_e sbx_cc_text_start(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id);
-sbx_rc_e sbx_cc_text_delta(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, sbx_str_t text);
-sbx_rc_e sbx_cc_text_end(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id);
-sbx_rc_e sbx_cc_thinking_start(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, bool redacted);
-sbx_rc_e sbx_cc_thinking_delta(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, sbx_str_t text);
-sbx_rc_e sbx_cc_thinking_end(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id);
 
 /* sbx_claude_code_message.c: `assistant` and `user` lines; parent .data NULL: the main agent's */
 sbx_rc_e sbx_cc_assistant(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *line, sbx_str_t parent);

@@ -1,4 +1,4 @@
-/* The blocks of a streamed message, and the chunks of texts and thoughts. */
+/* The blocks of a streamed message, and the ids of its texts. */
 
 #include "sbx_claude_code.h"
 
@@ -86,9 +86,7 @@ sbx_cc_blocks_reset(sbx_cc_t *cc)
 sbx_rc_e
 sbx_cc_text_id(sbx_translator_t *t, sbx_arena_t *arena, sbx_str_t message_id, sbx_str_t *id)
 {
-    sbx_rc_e            rc;
     sbx_cc_t           *cc;
-    sbx_buf_t           buf;
     sbx_idset_entry_t  *entry;
 
     cc = t->state;
@@ -104,118 +102,7 @@ sbx_cc_text_id(sbx_translator_t *t, sbx_arena_t *arena, sbx_str_t message_id, sb
         return SBX_NOMEM;
     }
 
-    if (++entry->b == 1) {
-        *id = sbx_arena_copy(arena, message_id);
-        return id->data == NULL ? SBX_NOMEM : SBX_OK;
-    }
+    entry->b++;
 
-    sbx_buf_init(&buf, t->mem, 0);
-    sbx_buf_str(&buf, message_id);
-    sbx_buf_char(&buf, '#');
-    sbx_buf_u64(&buf, entry->b);
-
-    rc = buf.rc;
-
-    if (rc == SBX_OK) {
-        *id = sbx_arena_copy(arena, sbx_buf_view(&buf));
-        rc = (id->data == NULL) ? SBX_NOMEM : SBX_OK;
-    }
-
-    sbx_buf_free(&buf);
-
-    return rc;
-}
-
-
-sbx_rc_e
-sbx_cc_text_start(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id)
-{
-    sbx_json_t  *c;
-
-    c = sbx_chunk_open_id(t, scratch, sbx_string("TEXT_MESSAGE_START"), "messageId", id);
-    c = sbx_put_string(scratch, c, "role", sbx_string("assistant"));
-
-    return sbx_translator_emit(t, scratch, c);
-}
-
-
-sbx_rc_e
-sbx_cc_text_delta(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, sbx_str_t text)
-{
-    sbx_json_t  *c;
-
-    c = sbx_chunk_open_id(t, scratch, sbx_string("TEXT_MESSAGE_CONTENT"), "messageId", id);
-    c = sbx_put_string(scratch, c, "delta", text);
-
-    return sbx_translator_emit(t, scratch, c);
-}
-
-
-sbx_rc_e
-sbx_cc_text_end(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id)
-{
-    return sbx_translator_emit(t, scratch,
-                               sbx_chunk_open_id(t, scratch, sbx_string("TEXT_MESSAGE_END"), "messageId", id));
-}
-
-
-sbx_rc_e
-sbx_cc_thinking_start(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, bool redacted)
-{
-    sbx_rc_e     rc;
-    sbx_json_t  *c;
-
-    c = sbx_chunk_open_id(t, scratch, sbx_string("REASONING_START"), "messageId", id);
-
-    if (redacted) {
-        c = sbx_put_new(scratch, c, "redacted", sbx_json_new(scratch, SBX_JSON_TRUE));
-    }
-
-    rc = sbx_translator_emit(t, scratch, c);
-
-    if (rc != SBX_OK) {
-        return rc;
-    }
-
-    c = sbx_json_new(scratch, SBX_JSON_OBJECT);
-    c = sbx_put_string(scratch, c, "type", sbx_string("REASONING_MESSAGE_START"));
-    c = sbx_put_string(scratch, c, "messageId", id);
-    c = sbx_put_string(scratch, c, "role", sbx_string("reasoning"));
-    c = sbx_put_string(scratch, c, "model", t->ctx.model);
-    c = sbx_put_number(scratch, c, "timestamp", 0);
-
-    return sbx_translator_emit(t, scratch, c);
-}
-
-
-sbx_rc_e
-sbx_cc_thinking_delta(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, sbx_str_t text)
-{
-    sbx_json_t  *c;
-
-    c = sbx_json_new(scratch, SBX_JSON_OBJECT);
-    c = sbx_put_string(scratch, c, "type", sbx_string("REASONING_MESSAGE_CONTENT"));
-    c = sbx_put_string(scratch, c, "messageId", id);
-    c = sbx_put_string(scratch, c, "delta", text);
-    c = sbx_put_string(scratch, c, "model", t->ctx.model);
-    c = sbx_put_number(scratch, c, "timestamp", 0);
-
-    return sbx_translator_emit(t, scratch, c);
-}
-
-
-sbx_rc_e
-sbx_cc_thinking_end(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id)
-{
-    sbx_rc_e  rc;
-
-    rc = sbx_translator_emit(t, scratch,
-                             sbx_chunk_open_id(t, scratch, sbx_string("REASONING_MESSAGE_END"), "messageId", id));
-
-    if (rc != SBX_OK) {
-        return rc;
-    }
-
-    return sbx_translator_emit(t, scratch,
-                               sbx_chunk_open_id(t, scratch, sbx_string("REASONING_END"), "messageId", id));
+    return sbx_translator_numbered_id(t, arena, message_id, entry->b, id);
 }

@@ -104,14 +104,14 @@ sbx_cc_whole_text(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t message_i
     }
 
     if (rc == SBX_OK) {
-        rc = sbx_cc_text_start(t, scratch, id);
+        rc = sbx_emit_text_start(t, scratch, id);
     }
 
     if (rc == SBX_OK) {
-        rc = sbx_cc_text_delta(t, scratch, id, text);
+        rc = sbx_emit_text_delta(t, scratch, id, text);
     }
 
-    return rc == SBX_OK ? sbx_cc_text_end(t, scratch, id) : rc;
+    return rc == SBX_OK ? sbx_emit_text_end(t, scratch, id) : rc;
 }
 
 
@@ -134,13 +134,13 @@ sbx_cc_whole_thinking(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_
         return SBX_NOMEM;
     }
 
-    rc = sbx_cc_thinking_start(t, scratch, id, false);
+    rc = sbx_emit_thinking_start(t, scratch, id, false);
 
     if (rc == SBX_OK) {
-        rc = sbx_cc_thinking_delta(t, scratch, id, text);
+        rc = sbx_emit_thinking_delta(t, scratch, id, text);
     }
 
-    return rc == SBX_OK ? sbx_cc_thinking_end(t, scratch, id) : rc;
+    return rc == SBX_OK ? sbx_emit_thinking_end(t, scratch, id) : rc;
 }
 
 
@@ -159,10 +159,10 @@ sbx_cc_redacted_thinking(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_js
         return SBX_NOMEM;
     }
 
-    rc = sbx_cc_thinking_start(t, scratch, id, true);
+    rc = sbx_emit_thinking_start(t, scratch, id, true);
 
     if (rc == SBX_OK) {
-        rc = sbx_cc_thinking_end(t, scratch, id);
+        rc = sbx_emit_thinking_end(t, scratch, id);
     }
 
     data = sbx_json_string(sbx_json_get(block, "data"));

@@ -12,9 +12,7 @@ static sbx_rc_e sbx_cc_end_result(sbx_translator_t *t, sbx_arena_t *scratch, con
 static sbx_rc_e sbx_cc_denials(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *denials);
 static sbx_rc_e sbx_cc_finished(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end, sbx_str_t reason);
 static sbx_rc_e sbx_cc_failed(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end);
-static sbx_rc_e sbx_cc_vanished(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end);
-static sbx_rc_e sbx_cc_run_error(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end, sbx_str_t message,
-    sbx_str_t code);
+static sbx_rc_e sbx_cc_run_error(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end, sbx_json_t *c);
 static void sbx_cc_failure_text(sbx_buf_t *out, const sbx_json_t *result);
 static void sbx_cc_errors_text(sbx_buf_t *out, const sbx_json_t *errors);
 static sbx_str_t sbx_cc_failure_code(const sbx_json_t *result);
@@ -102,7 +100,6 @@ sbx_cc_result_copy(sbx_translator_t *t, const sbx_json_t *line)
 sbx_rc_e
 sbx_cc_end(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end)
 {
-    bool       cut;
     sbx_rc_e   rc;
     sbx_cc_t  *cc;
 
@@ -118,17 +115,8 @@ sbx_cc_end(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end)
         return rc;
     }
 
-    if (end->code.data != NULL) {
-        return sbx_cc_run_error(t, scratch, end, end->message, end->code);
-    }
-
-    /* work that went on after a result, and did not come to one of its own */
-
-    cut = !t->has_result
-          && (end->kind == SBX_END_NO_SENTINEL || (end->kind == SBX_END_EXIT && end->exit_code != 0));
-
-    if (cc->result == NULL || cut) {
-        return sbx_cc_vanished(t, scratch, end);
+    if (end->code.data != NULL || cc->result == NULL || sbx_end_is_cut(t, end)) {
+        return sbx_cc_run_error(t, scratch, end, sbx_end_failed_process(t, scratch, end));
     }
 
     return sbx_cc_end_result(t, scratch, end);
@@ -197,20 +185,10 @@ sbx_cc_finished(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end,
 
     cc = t->state;
 
-    c = sbx_json_new(scratch, SBX_JSON_OBJECT);
-    c = sbx_put_string(scratch, c, "type", sbx_string("RUN_FINISHED"));
-    c = sbx_put_string(scratch, c, "runId", t->ctx.run_id);
-    c = sbx_put_string(scratch, c, "threadId", t->ctx.thread_id);
-    c = sbx_put_string(scratch, c, "model", t->ctx.model);
-    c = sbx_put_number(scratch, c, "timestamp", 0);
-    c = sbx_put_string(scratch, c, "finishReason", reason);
+    c = sbx_end_finished(t, scratch, reason);
     c = sbx_cc_put_usage(scratch, c, cc->result);
 
-    if (end->kind == SBX_END_EXIT && end->exit_code != 0) {
-        c = sbx_put_number(scratch, c, "exitCode", end->exit_code);
-    }
-
-    return sbx_translator_emit_terminal(t, scratch, c);
+    return sbx_end_emit(t, scratch, end, c);
 }
 
 
@@ -229,7 +207,8 @@ sbx_cc_failed(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end)
     rc = message.rc;
 
     if (rc == SBX_OK) {
-        rc = sbx_cc_run_error(t, scratch, end, sbx_buf_view(&message), sbx_cc_failure_code(cc->result));
+        rc = sbx_cc_run_error(t, scratch, end,
+                              sbx_end_failed(t, scratch, sbx_buf_view(&message), sbx_cc_failure_code(cc->result)));
     }
 
     sbx_buf_free(&message);
@@ -238,87 +217,15 @@ sbx_cc_failed(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end)
 }
 
 
-/* No result: the process itself is all there is to tell of. */
+/* What is known of the failure beside its message. */
 
 static sbx_rc_e
-sbx_cc_vanished(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end)
+sbx_cc_run_error(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end, sbx_json_t *c)
 {
-    sbx_rc_e   rc;
-    sbx_str_t  tail, code;
-    sbx_buf_t  message;
-
-    sbx_buf_init(&message, t->mem, 0);
-    code = sbx_string("agent-vanished");
-
-    switch (end->kind) {
-
-    case SBX_END_EXIT:
-        code = sbx_string("agent-failed");
-        sbx_buf_literal(&message, "agent exited with code ");
-
-        if (end->exit_code < 0) {
-            sbx_buf_char(&message, '-');
-        }
-
-        sbx_buf_u64(&message, end->exit_code < 0 ? (uint64_t) -(int64_t) end->exit_code : (uint64_t) end->exit_code);
-
-        if (end->exit_code == 0) {
-            sbx_buf_literal(&message, " without a result");
-        }
-
-        break;
-
-    case SBX_END_NO_SENTINEL:
-        sbx_buf_literal(&message, "agent is gone and left no exit code");
-        break;
-
-    default:
-        sbx_buf_literal(&message, "agent's output ends without a result");
-        break;
-    }
-
-    tail = sbx_text_trim(end->stderr_tail);
-
-    if (tail.len != 0) {
-        sbx_buf_literal(&message, ": ");
-        sbx_buf_str(&message, tail);
-    }
-
-    rc = message.rc;
-
-    if (rc == SBX_OK) {
-        rc = sbx_cc_run_error(t, scratch, end, sbx_buf_view(&message), code);
-    }
-
-    sbx_buf_free(&message);
-
-    return rc;
-}
-
-
-/* `message` is copied: chunks live as long as the arena. */
-
-static sbx_rc_e
-sbx_cc_run_error(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end, sbx_str_t message, sbx_str_t code)
-{
-    sbx_cc_t    *cc;
-    sbx_json_t  *c;
+    sbx_cc_t  *cc;
 
     cc = t->state;
 
-    if (message.data == NULL) {
-        message = sbx_string("");
-    }
-
-    message = sbx_arena_copy(scratch, message);
-
-    if (message.data == NULL) {
-        return SBX_NOMEM;
-    }
-
-    c = sbx_chunk_open(t, scratch, sbx_string("RUN_ERROR"));
-    c = sbx_put_string(scratch, c, "message", message);
-    c = sbx_put_string(scratch, c, "code", code);
     c = sbx_cc_put_usage(scratch, c, cc->result);
     c = sbx_put_value(scratch, c, "apiErrorType", sbx_json_get(cc->result, "api_error_type"));
 
@@ -328,11 +235,7 @@ sbx_cc_run_error(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end
 
     c = sbx_put_value(scratch, c, "terminalReason", sbx_json_get(cc->result, "terminal_reason"));
 
-    if (end->kind == SBX_END_EXIT && end->exit_code != 0) {
-        c = sbx_put_number(scratch, c, "exitCode", end->exit_code);
-    }
-
-    return sbx_translator_emit_terminal(t, scratch, c);
+    return sbx_end_emit(t, scratch, end, c);
 }
 
 

@@ -154,7 +154,7 @@ sbx_cc_block_open(sbx_translator_t *t, sbx_arena_t *scratch, sbx_cc_block_t *blo
         block->kind = SBX_CC_THINKING;
         block->id = sbx_translator_gen_id(t, cc->message);
 
-        return block->id.data == NULL ? SBX_NOMEM : sbx_cc_thinking_start(t, scratch, block->id, false);
+        return block->id.data == NULL ? SBX_NOMEM : sbx_emit_thinking_start(t, scratch, block->id, false);
     }
 
     if (sbx_str_is(type, "tool_use")) {
@@ -197,7 +197,7 @@ sbx_cc_block_open_text(sbx_translator_t *t, sbx_arena_t *scratch, sbx_cc_block_t
 
     sbx_buf_free(&buf);
 
-    return rc == SBX_OK ? sbx_cc_text_start(t, scratch, block->id) : rc;
+    return rc == SBX_OK ? sbx_emit_text_start(t, scratch, block->id) : rc;
 }
 
 
@@ -255,7 +255,7 @@ sbx_cc_block_delta(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *
         if (block != NULL && text.data != NULL) {
             rc = sbx_cc_harvest(t, text);
 
-            return rc == SBX_OK ? sbx_cc_text_delta(t, scratch, block->id, text) : rc;
+            return rc == SBX_OK ? sbx_emit_text_delta(t, scratch, block->id, text) : rc;
         }
 
     } else if (sbx_str_is(type, "thinking_delta")) {
@@ -263,7 +263,7 @@ sbx_cc_block_delta(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *
         block = sbx_cc_block_for(t->state, event, SBX_CC_THINKING);
 
         if (block != NULL && text.data != NULL) {
-            return sbx_cc_thinking_delta(t, scratch, block->id, text);
+            return sbx_emit_thinking_delta(t, scratch, block->id, text);
         }
 
     } else if (sbx_str_is(type, "input_json_delta")) {
@@ -356,10 +356,10 @@ sbx_cc_block_close(sbx_translator_t *t, sbx_arena_t *scratch, sbx_cc_block_t *bl
     switch (block->kind) {
 
     case SBX_CC_TEXT:
-        return sbx_cc_text_end(t, scratch, block->id);
+        return sbx_emit_text_end(t, scratch, block->id);
 
     case SBX_CC_THINKING:
-        return sbx_cc_thinking_end(t, scratch, block->id);
+        return sbx_emit_thinking_end(t, scratch, block->id);
 
     case SBX_CC_STRUCTURED:
         if (cc->partial.len == 0 || cc->partial.rc != SBX_OK) {

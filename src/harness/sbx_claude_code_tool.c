@@ -10,8 +10,6 @@ static sbx_str_t sbx_cc_tool_name(sbx_str_t name);
 static sbx_rc_e sbx_cc_emit_call(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, sbx_str_t name,
     const sbx_json_t *input, sbx_str_t parent, bool server);
 static sbx_rc_e sbx_cc_tool_remember(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id);
-static sbx_rc_e sbx_cc_emit_result(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, sbx_str_t content,
-    bool failed, sbx_json_t *parts, sbx_str_t parent);
 static sbx_rc_e sbx_cc_result_text(sbx_arena_t *scratch, const sbx_mem_t *mem, const sbx_json_t *content,
     sbx_str_t *text, sbx_json_t **parts);
 static sbx_rc_e sbx_cc_print(sbx_arena_t *scratch, const sbx_mem_t *mem, const sbx_json_t *value, sbx_str_t *text);
@@ -194,7 +192,7 @@ sbx_cc_tool_result(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *
         return rc;
     }
 
-    return sbx_cc_emit_result(t, scratch, id, text, sbx_json_is(sbx_json_get(block, "is_error"), SBX_JSON_TRUE),
+    return sbx_emit_tool_result(t, scratch, id, text, sbx_json_is(sbx_json_get(block, "is_error"), SBX_JSON_TRUE),
                               parts, parent);
 }
 
@@ -241,42 +239,7 @@ sbx_cc_server_tool_result(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_j
         sbx_idset_remove(&cc->tools, entry);
     }
 
-    return sbx_cc_emit_result(t, scratch, id, text, failed, NULL, parent);
-}
-
-
-static sbx_rc_e
-sbx_cc_emit_result(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, sbx_str_t content, bool failed,
-    sbx_json_t *parts, sbx_str_t parent)
-{
-    sbx_str_t    message_id;
-    sbx_json_t  *c;
-
-    message_id = sbx_translator_gen_id(t, scratch);
-
-    if (message_id.data == NULL) {
-        return SBX_NOMEM;
-    }
-
-    c = sbx_json_new(scratch, SBX_JSON_OBJECT);
-    c = sbx_put_string(scratch, c, "type", sbx_string("TOOL_CALL_RESULT"));
-    c = sbx_put_string(scratch, c, "toolCallId", id);
-    c = sbx_put_string(scratch, c, "messageId", message_id);
-    c = sbx_put_string(scratch, c, "model", t->ctx.model);
-    c = sbx_put_number(scratch, c, "timestamp", 0);
-    c = sbx_put_string(scratch, c, "content", content);
-
-    if (failed) {
-        c = sbx_put_string(scratch, c, "state", sbx_string("output-error"));
-    }
-
-    if (parts != NULL) {
-        c = sbx_put_new(scratch, c, "parts", parts);
-    }
-
-    c = sbx_put_string(scratch, c, "parentToolCallId", parent);
-
-    return sbx_translator_emit(t, scratch, c);
+    return sbx_emit_tool_result(t, scratch, id, text, failed, NULL, parent);
 }
 
 
@@ -358,7 +321,7 @@ sbx_cc_tool_give_up(sbx_translator_t *t, sbx_arena_t *scratch, sbx_idset_entry_t
 
     sbx_idset_remove(&cc->tools, tool);
 
-    return sbx_cc_emit_result(t, scratch, id, answer, false, NULL, sbx_null_string);
+    return sbx_emit_tool_result(t, scratch, id, answer, false, NULL, sbx_null_string);
 }
 
 

@@ -7,7 +7,7 @@
 
 
 typedef struct {
-    sbx_str_t          program;         /* shell words that start the agent; .len 0: the harness's own name */
+    sbx_str_t          program;         /* shell words that start the agent; .len 0: the harness's own name, if it has one */
     sbx_str_t          model;           /* .len 0: the agent's own choice */
     sbx_str_t          resume;          /* session; .len 0: a new one */
     uint64_t           max_turns;       /* 0: the agent's own */
@@ -16,8 +16,9 @@ typedef struct {
     size_t             nargs;
 } sbx_command_t;
 
-/* A line for sh -c: every value is quoted.  SBX_NOMEM. */
 sbx_rc_e sbx_claude_code_command(sbx_buf_t *out, const sbx_command_t *command);
+/* The program and its arguments; it has no name of its own. */
+sbx_rc_e sbx_generic_command(sbx_buf_t *out, const sbx_command_t *command);
 
 
 #endif /* SBX_COMMAND_H_INCLUDED */

@@ -11,7 +11,7 @@
 #ifndef SBX_HARNESS_H_INCLUDED
 #define SBX_HARNESS_H_INCLUDED
 
-#include "../base/sbx_json.h"
+#include "sbx_command.h"
 #include "../chunk/sbx_chunk.h"
 
 
@@ -59,14 +59,17 @@ typedef struct {
 typedef sbx_rc_e (*sbx_translator_delta_pt)(void *data, const sbx_text_delta_t *delta);
 
 typedef struct {
-    sbx_str_t   name;               /* claude_code */
+    sbx_str_t   name;               /* claude_code, agui, text */
     uint32_t    revision;           /* raised by every change that alters chunks of existing journals */
     void     *(*create)(sbx_translator_t *t);
-    sbx_rc_e  (*line)(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *line);
+    sbx_rc_e  (*line)(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_json_t *line);  /* NULL: its lines are no JSON */
     sbx_rc_e  (*end)(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_end_t *end);
     void      (*destroy)(sbx_translator_t *t);
-    /* Optional: a line known by its looks.  SBX_DECLINED, and nothing changed: to be parsed. */
+    /* Without `line` every line; otherwise optional, one known by its looks.  SBX_DECLINED, and nothing changed: to be parsed. */
     sbx_rc_e  (*text)(sbx_translator_t *t, sbx_str_t line);
+    /* A line for sh -c that starts the agent, every value quoted.  SBX_NOMEM. */
+    sbx_rc_e  (*command)(sbx_buf_t *out, const sbx_command_t *command);
+    bool        has_program;        /* it knows which program to run */
 } sbx_harness_t;
 
 const sbx_harness_t *sbx_harness_find(sbx_str_t name);      /* NULL: no such harness */

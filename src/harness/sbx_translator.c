@@ -1,4 +1,5 @@
 #include "sbx_translator.h"
+#include "sbx_agui.h"
 #include "sbx_claude_code.h"
 
 
@@ -17,7 +18,9 @@ static int sbx_escaped_unit(const char *p, const char *last);
 
 
 static const sbx_harness_t  *sbx_harnesses[] = {
-    &sbx_harness_claude_code
+    &sbx_harness_claude_code,
+    &sbx_harness_agui,
+    &sbx_harness_text
 };
 
 
@@ -120,7 +123,7 @@ sbx_translator_line(sbx_translator_t *t, sbx_str_t line, const sbx_json_limits_t
         return t->rc;
     }
 
-    if (t->delta_handler != NULL && t->harness->text != NULL) {
+    if (t->harness->text != NULL && (t->delta_handler != NULL || t->harness->line == NULL)) {
         rc = t->harness->text(t, line);
 
         if (rc != SBX_DECLINED) {
@@ -303,7 +306,7 @@ sbx_translator_value(sbx_translator_t *t, const sbx_json_t *line)
         return SBX_INVALID;
     }
 
-    if (!sbx_json_is(line, SBX_JSON_OBJECT)) {
+    if (!sbx_json_is(line, SBX_JSON_OBJECT) || t->harness->line == NULL) {
         t->skipped++;
         return SBX_OK;
     }

@@ -108,6 +108,29 @@ sbx_translator_gen_id(sbx_translator_t *t, sbx_arena_t *arena)
 
 
 sbx_rc_e
+sbx_translator_numbered_id(sbx_translator_t *t, sbx_arena_t *arena, sbx_str_t id, uint32_t n, sbx_str_t *out)
+{
+    sbx_buf_t  buf;
+
+    if (n <= 1) {
+        *out = sbx_arena_copy(arena, id);
+        return out->data == NULL ? SBX_NOMEM : SBX_OK;
+    }
+
+    sbx_buf_init(&buf, t->mem, 0);
+    sbx_buf_str(&buf, id);
+    sbx_buf_char(&buf, '#');
+    sbx_buf_u64(&buf, n);
+
+    *out = (buf.rc == SBX_OK) ? sbx_arena_copy(arena, sbx_buf_view(&buf)) : sbx_null_string;
+
+    sbx_buf_free(&buf);
+
+    return out->data == NULL ? SBX_NOMEM : SBX_OK;
+}
+
+
+sbx_rc_e
 sbx_translator_set_session(sbx_translator_t *t, sbx_str_t id)
 {
     sbx_buf_clear(&t->session);

@@ -317,7 +317,7 @@ sub http_config
     my $sandbox = $block->sandbox // '';
 
     $sandbox = "harness claude_code;\n$sandbox" if $sandbox !~ /^\s*harness\s/m;
-    $sandbox = "agent_command \$TEST_NGINX_AGENT;\n$sandbox" if $sandbox !~ /^\s*agent_command\s/m;
+    $sandbox = "agent_command \$TEST_NGINX_AGENT;\n$sandbox" if $sandbox !~ /^\s*agent_command\s|\bcommand=/m;
     $sandbox = "provider local \$TEST_NGINX_SANDBOX_ROOT;\n$sandbox" if $sandbox !~ /^\s*provider\s/m;
     $sandbox .= "\nisolation none;" if $sandbox !~ /^\s*isolation\s/m;
 

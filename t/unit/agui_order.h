@@ -19,7 +19,10 @@ typedef struct {
     sbx_idset_t  spans;             /* open REASONING */
     sbx_idset_t  calls;             /* between START and END */
     sbx_idset_t  unanswered;
+    sbx_idset_t  steps;
     sbx_idset_t  used;              /* ids of messages */
+    sbx_idset_t  used_spans;
+    bool         loose;             /* as loose as AG-UI: a finished run may leave calls to the client, ids of spans are their own */
     size_t       chunks;
     size_t       terminal;
     const char  *wrong;             /* the first thing that was */
@@ -37,7 +40,9 @@ agui_order_init(agui_order_t *o)
     sbx_idset_init(&o->spans, &sbx_mem_default, 1 << 20);
     sbx_idset_init(&o->calls, &sbx_mem_default, 1 << 20);
     sbx_idset_init(&o->unanswered, &sbx_mem_default, 1 << 20);
+    sbx_idset_init(&o->steps, &sbx_mem_default, 1 << 20);
     sbx_idset_init(&o->used, &sbx_mem_default, 1 << 20);
+    sbx_idset_init(&o->used_spans, &sbx_mem_default, 1 << 20);
 }
 
 
@@ -49,7 +54,9 @@ agui_order_free(agui_order_t *o)
     sbx_idset_clear(&o->spans);
     sbx_idset_clear(&o->calls);
     sbx_idset_clear(&o->unanswered);
+    sbx_idset_clear(&o->steps);
     sbx_idset_clear(&o->used);
+    sbx_idset_clear(&o->used_spans);
 }
 
 
@@ -101,13 +108,13 @@ agui_need(agui_order_t *o, sbx_idset_t *set, sbx_str_t type, sbx_str_t id, int c
 
 
 static inline void
-agui_use(agui_order_t *o, sbx_str_t type, sbx_str_t id)
+agui_use(agui_order_t *o, sbx_idset_t *used, sbx_str_t type, sbx_str_t id)
 {
-    if (sbx_idset_find(&o->used, id) != NULL) {
+    if (sbx_idset_find(used, id) != NULL) {
         agui_wrong(o, "id used again", type, id);
     }
 
-    if (sbx_idset_add(&o->used, id) == NULL) {
+    if (sbx_idset_add(used, id) == NULL) {
         agui_wrong(o, "no memory", type, id);
     }
 }
@@ -117,7 +124,7 @@ static inline void
 agui_text_chunk(agui_order_t *o, sbx_str_t type, sbx_str_t id)
 {
     if (sbx_str_is(type, "TEXT_MESSAGE_START")) {
-        agui_use(o, type, id);
+        agui_use(o, &o->used, type, id);
         agui_open(o, &o->texts, type, id);
 
     } else if (sbx_str_is(type, "TEXT_MESSAGE_CONTENT")) {
@@ -127,11 +134,10 @@ agui_text_chunk(agui_order_t *o, sbx_str_t type, sbx_str_t id)
         agui_need(o, &o->texts, type, id, 1);
 
     } else if (sbx_str_is(type, "REASONING_START")) {
-        agui_use(o, type, id);
+        agui_use(o, &o->used_spans, type, id);
         agui_open(o, &o->spans, type, id);
 
     } else if (sbx_str_is(type, "REASONING_MESSAGE_START")) {
-        agui_need(o, &o->spans, type, id, 0);
         agui_open(o, &o->thoughts, type, id);
 
     } else if (sbx_str_is(type, "REASONING_MESSAGE_CONTENT")) {
@@ -143,7 +149,7 @@ agui_text_chunk(agui_order_t *o, sbx_str_t type, sbx_str_t id)
     } else if (sbx_str_is(type, "REASONING_END")) {
         agui_need(o, &o->spans, type, id, 1);
 
-        if (sbx_idset_find(&o->thoughts, id) != NULL) {
+        if (!o->loose && sbx_idset_find(&o->thoughts, id) != NULL) {
             agui_wrong(o, "thought still open", type, id);
         }
     }
@@ -169,7 +175,7 @@ agui_tool_chunk(agui_order_t *o, sbx_str_t type, sbx_str_t id, sbx_str_t message
         }
 
     } else if (sbx_str_is(type, "TOOL_CALL_RESULT")) {
-        agui_use(o, type, message_id);
+        agui_use(o, &o->used, type, message_id);
 
         if (sbx_idset_find(&o->calls, id) != NULL) {
             agui_wrong(o, "result inside the call", type, id);
@@ -207,13 +213,21 @@ agui_order_chunk(agui_order_t *o, const sbx_json_t *chunk)
     }
 
     for (v = chunk->u.list.first; v != NULL; v = v->next) {
-        if (v->type == SBX_JSON_NULL || v->type == SBX_JSON_UNDEFINED) {
+        if ((v->type == SBX_JSON_NULL || v->type == SBX_JSON_UNDEFINED)
+            && !sbx_str_is(v->key, "value") && !sbx_str_is(v->key, "snapshot") && !sbx_str_is(v->key, "event"))
+        {
             agui_wrong(o, "a member without a value", type, v->key);
         }
     }
 
     if (type.len > 9 && memcmp(type.data, "TOOL_CALL", 9) == 0) {
         agui_tool_chunk(o, type, tool, id);
+
+    } else if (sbx_str_is(type, "STEP_STARTED")) {
+        agui_open(o, &o->steps, type, sbx_json_string(sbx_json_get(chunk, "stepName")));
+
+    } else if (sbx_str_is(type, "STEP_FINISHED")) {
+        agui_need(o, &o->steps, type, sbx_json_string(sbx_json_get(chunk, "stepName")), 1);
 
     } else {
         agui_text_chunk(o, type, id);
@@ -225,7 +239,9 @@ agui_order_chunk(agui_order_t *o, const sbx_json_t *chunk)
 
     o->terminal++;
 
-    if (o->texts.count + o->thoughts.count + o->spans.count + o->calls.count + o->unanswered.count != 0) {
+    if (o->texts.count + o->thoughts.count + o->spans.count + o->calls.count + o->steps.count != 0
+        || (o->unanswered.count != 0 && !(o->loose && sbx_str_is(type, "RUN_FINISHED"))))
+    {
         agui_wrong(o, "ends with something open", type, id);
     }
 }

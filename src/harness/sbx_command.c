@@ -1,4 +1,4 @@
-/* claude -p --output-format stream-json ...: Claude Code, headless. */
+/* The command lines: Claude Code, headless (claude -p --output-format stream-json ...), and any other program. */
 
 #include "sbx_command.h"
 #include "../journal/sbx_run_id.h"
@@ -14,10 +14,32 @@ sbx_command_option(sbx_buf_t *out, const char *name, sbx_str_t value)
 }
 
 
+static sbx_rc_e
+sbx_command_args(sbx_buf_t *out, const sbx_command_t *command)
+{
+    size_t  i;
+
+    for (i = 0; i < command->nargs; i++) {
+        sbx_buf_char(out, ' ');
+        sbx_shell_quote(out, command->args[i]);
+    }
+
+    return out->rc;
+}
+
+
+sbx_rc_e
+sbx_generic_command(sbx_buf_t *out, const sbx_command_t *command)
+{
+    sbx_buf_str(out, command->program);
+
+    return sbx_command_args(out, command);
+}
+
+
 sbx_rc_e
 sbx_claude_code_command(sbx_buf_t *out, const sbx_command_t *command)
 {
-    size_t     i;
     sbx_buf_t  schema;
 
     if (command->program.len) {
@@ -57,10 +79,5 @@ sbx_claude_code_command(sbx_buf_t *out, const sbx_command_t *command)
         sbx_buf_free(&schema);
     }
 
-    for (i = 0; i < command->nargs; i++) {
-        sbx_buf_char(out, ' ');
-        sbx_shell_quote(out, command->args[i]);
-    }
-
-    return out->rc;
+    return sbx_command_args(out, command);
 }
