@@ -7,13 +7,47 @@
 #include "ngx_sandbox_redis_private.h"
 
 
+/* ms between messages about the same trouble */
+#define NGX_SANDBOX_REDIS_TROUBLE  10000
+
+
+typedef enum {
+    NGX_SANDBOX_REDIS_WAIT = 0,                  /* the caller asks again */
+    NGX_SANDBOX_REDIS_REOPEN,
+    NGX_SANDBOX_REDIS_LEAVE                      /* both connections: another server may have the address by now */
+} ngx_sandbox_redis_remedy_e;
+
+
+typedef struct {
+    ngx_str_t   code;
+    ngx_uint_t  remedy;                          /* ngx_sandbox_redis_remedy_e */
+} ngx_sandbox_redis_trouble_t;
+
+
 static ngx_int_t ngx_sandbox_redis_call_format(ngx_sandbox_redis_call_t *call, ngx_uint_t n, const char **argv,
     const size_t *lens);
 static ngx_uint_t ngx_sandbox_redis_call_accepted(ngx_sandbox_redis_t *redis, size_t size);
 static void ngx_sandbox_redis_call_reply(redisAsyncContext *ac, void *reply, void *data);
 static ngx_int_t ngx_sandbox_redis_call_result(ngx_sandbox_redis_call_t *call, redisReply *reply);
+static ngx_uint_t ngx_sandbox_redis_call_is(redisReply *reply, const ngx_str_t *code);
+static void ngx_sandbox_redis_call_trouble(ngx_sandbox_redis_t *redis, ngx_uint_t remedy, const char *reason);
 static void ngx_sandbox_redis_call_take(ngx_sandbox_redis_call_t *call);
 static void ngx_sandbox_redis_call_free(ngx_sandbox_redis_call_t *call);
+
+
+/* The server's trouble, not the call's: no answer. */
+
+static const ngx_sandbox_redis_trouble_t  ngx_sandbox_redis_troubles[] = {
+    { ngx_string("OOM"), NGX_SANDBOX_REDIS_WAIT },
+    { ngx_string("BUSY"), NGX_SANDBOX_REDIS_WAIT },
+    { ngx_string("MISCONF"), NGX_SANDBOX_REDIS_WAIT },           /* cannot write to its disk */
+    { ngx_string("NOREPLICAS"), NGX_SANDBOX_REDIS_WAIT },
+    { ngx_string("CLUSTERDOWN"), NGX_SANDBOX_REDIS_WAIT },
+    { ngx_string("LOADING"), NGX_SANDBOX_REDIS_REOPEN },
+    { ngx_string("NOAUTH"), NGX_SANDBOX_REDIS_REOPEN },
+    { ngx_string("MASTERDOWN"), NGX_SANDBOX_REDIS_LEAVE },
+    { ngx_string("READONLY"), NGX_SANDBOX_REDIS_LEAVE }          /* demoted to a replica */
+};
 
 
 ngx_sandbox_redis_call_t *
@@ -233,13 +267,11 @@ ngx_sandbox_redis_call_reply(redisAsyncContext *ac, void *reply, void *data)
 static ngx_int_t
 ngx_sandbox_redis_call_result(ngx_sandbox_redis_call_t *call, redisReply *reply)
 {
-    ngx_sandbox_redis_conn_t  *conn;
+    ngx_uint_t  i;
 
     if (reply->type != REDIS_REPLY_ERROR) {
         return NGX_OK;
     }
-
-    conn = &call->redis->commands;
 
     if (call->script && !call->own
         && ngx_strncmp(reply->str, "NOSCRIPT", sizeof("NOSCRIPT") - 1) == 0
@@ -248,26 +280,66 @@ ngx_sandbox_redis_call_result(ngx_sandbox_redis_call_t *call, redisReply *reply)
         return NGX_AGAIN;
     }
 
-    if (ngx_strncmp(reply->str, "LOADING", sizeof("LOADING") - 1) == 0
-        || ngx_strncmp(reply->str, "MASTERDOWN", sizeof("MASTERDOWN") - 1) == 0)
-    {
-        conn->slow = 1;
-        ngx_sandbox_redis_conn_break(conn, 0, reply->str);
-        return NGX_ERROR;
-    }
+    for (i = 0; i < sizeof(ngx_sandbox_redis_troubles) / sizeof(ngx_sandbox_redis_troubles[0]); i++) {
 
-    /* the server was demoted; scripts of old versions have it in the middle */
-
-    if (ngx_strncmp(reply->str, "READONLY", sizeof("READONLY") - 1) == 0
-        || ngx_strnstr((u_char *) reply->str, "-READONLY ", reply->len))
-    {
-        conn->slow = 1;
-        ngx_sandbox_redis_conn_break(conn, 0, reply->str);
-        ngx_sandbox_redis_conn_break(&call->redis->subscriptions, 0, reply->str);
-        return NGX_ERROR;
+        if (ngx_sandbox_redis_call_is(reply, &ngx_sandbox_redis_troubles[i].code)) {
+            ngx_sandbox_redis_call_trouble(call->redis, ngx_sandbox_redis_troubles[i].remedy, reply->str);
+            return NGX_ERROR;
+        }
     }
 
     return NGX_DECLINED;
+}
+
+
+/* An error's code; scripts of old servers have it in the middle of their message. */
+
+static ngx_uint_t
+ngx_sandbox_redis_call_is(redisReply *reply, const ngx_str_t *code)
+{
+    u_char  *p;
+
+    if (reply->len > code->len && ngx_strncmp(reply->str, code->data, code->len) == 0
+        && reply->str[code->len] == ' ')
+    {
+        return 1;
+    }
+
+    p = ngx_strnstr((u_char *) reply->str, (char *) code->data, reply->len);
+
+    return p && p > (u_char *) reply->str && p[-1] == '-' && p[code->len] == ' ';
+}
+
+
+static void
+ngx_sandbox_redis_call_trouble(ngx_sandbox_redis_t *redis, ngx_uint_t remedy, const char *reason)
+{
+    uint32_t    hash;
+    ngx_uint_t  level;
+
+    if (remedy == NGX_SANDBOX_REDIS_WAIT) {
+
+        /* every run asks again and again: said once, and then now and then */
+
+        hash = ngx_crc32_long((u_char *) reason, ngx_min(ngx_strlen(reason), 16));
+        level = NGX_LOG_INFO;
+
+        if (redis->trouble != hash || ngx_current_msec - redis->troubled >= NGX_SANDBOX_REDIS_TROUBLE) {
+            redis->trouble = hash;
+            redis->troubled = ngx_current_msec;
+            level = NGX_LOG_ERR;
+        }
+
+        ngx_log_error(level, &redis->log, 0, "calls are refused for now: %s", reason);
+        return;
+    }
+
+    redis->commands.slow = 1;
+    ngx_sandbox_redis_conn_break(&redis->commands, 0, reason);
+
+    if (remedy == NGX_SANDBOX_REDIS_LEAVE) {
+        ngx_sandbox_redis_conn_break(&redis->subscriptions, 0, reason);
+    }
 }
 
 

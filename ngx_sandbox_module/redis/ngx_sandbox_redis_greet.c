@@ -1,6 +1,7 @@
 /*
  * What is sent first on a new connection, in one go: AUTH, SELECT, CLIENT
- * SETNAME, and the scripts.  The connection is ready when all was answered.
+ * SETNAME, ROLE, and the scripts.  The connection is ready when all was answered
+ * by a server that takes writes: what a replica tells may be of the past.
  */
 
 #include "ngx_sandbox_redis_private.h"
@@ -26,6 +27,7 @@ static const ngx_sandbox_redis_greeting_t  ngx_sandbox_redis_greet_loads = { "SC
 
 /* hosted servers may refuse it, and nothing depends on it */
 static const ngx_sandbox_redis_greeting_t  ngx_sandbox_redis_greet_names = { "CLIENT SETNAME", 0 };
+static const ngx_sandbox_redis_greeting_t  ngx_sandbox_redis_greet_roles = { "ROLE", 0 };
 
 
 ngx_int_t
@@ -66,6 +68,13 @@ ngx_sandbox_redis_greet(ngx_sandbox_redis_conn_t *conn)
         if (ngx_sandbox_redis_greet_send(conn, &ngx_sandbox_redis_greet_selects, 2, argv, lens) != NGX_OK) {
             return NGX_ERROR;
         }
+    }
+
+    argv[0] = "ROLE";
+    lens[0] = sizeof("ROLE") - 1;
+
+    if (ngx_sandbox_redis_greet_send(conn, &ngx_sandbox_redis_greet_roles, 1, argv, lens) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     for (i = 0; i < ngx_sandbox_redis_nscripts; i++) {
@@ -149,6 +158,14 @@ ngx_sandbox_redis_greet_reply(redisAsyncContext *ac, void *reply, void *data)
         && (greeting->needed || ngx_strncmp(r->str, "NOAUTH", sizeof("NOAUTH") - 1) == 0))
     {
         ngx_sandbox_redis_greet_refused(conn, greeting, r);
+        return;
+    }
+
+    if (greeting == &ngx_sandbox_redis_greet_roles && r->type == REDIS_REPLY_ARRAY && r->elements
+        && r->element[0]->type == REDIS_REPLY_STRING && ngx_strcmp(r->element[0]->str, "slave") == 0)
+    {
+        ngx_sandbox_redis_conn_break(conn, 0, "this is a replica, which takes no writes");
+        ngx_sandbox_redis_conn_break(&conn->redis->subscriptions, 0, "this is a replica");
         return;
     }
 

@@ -108,6 +108,8 @@ struct ngx_sandbox_redis_s {
     size_t                           nbytes;
     ngx_event_t                      deadline;   /* of the oldest call */
     ngx_event_t                      answer;     /* posted: tell `failed` */
+    uint32_t                         trouble;    /* that was told of last: a hash; and when */
+    ngx_msec_t                       troubled;
     ngx_uint_t                      *loading;    /* by script: SCRIPT LOADs that are not answered */
 
     ngx_rbtree_t                     channels;
