@@ -24,6 +24,8 @@ typedef struct {
     ngx_sandbox_store_call_t     *call;
     ngx_sandbox_run_ref_t         run;
     ngx_str_t                     token;
+    ngx_str_t                     launch;        /* what launching needs, JSON */
+    ngx_msec_t                    since;         /* when the claim was asked for */
     sbx_sandbox_key_t             key;
     u_char                        token_data[NGX_SANDBOX_TOKEN_LEN];
     u_char                        revision[NGX_INT32_LEN];
@@ -241,19 +243,21 @@ ngx_http_sandbox_accept_busy(ngx_http_sandbox_acceptance_t *a, ngx_str_t *holder
 static void
 ngx_http_sandbox_accept_create(ngx_http_sandbox_acceptance_t *a)
 {
-    ngx_str_t                   started, input;
+    ngx_str_t                   started;
     ngx_uint_t                  n;
     ngx_sandbox_store_field_t   fields[NGX_HTTP_SANDBOX_PROFILE];
 
-    if (ngx_http_sandbox_accept_texts(a, &started, &input) != NGX_OK) {
+    if (ngx_http_sandbox_accept_texts(a, &started, &a->launch) != NGX_OK) {
         ngx_http_sandbox_accept_finalize(a, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
     }
 
     n = ngx_http_sandbox_accept_profile(a, fields);
 
+    a->since = ngx_current_msec;
+
     a->call = ngx_sandbox_store_accept(ngx_sandbox_worker, &a->run, &a->ctx->thread_id, &a->token, fields, n,
-                                       &started, &input, ngx_http_sandbox_accept_created, a);
+                                       &started, &a->launch, ngx_http_sandbox_accept_created, a);
     if (a->call == NULL) {
         ngx_http_sandbox_accept_finalize(a, NGX_HTTP_INTERNAL_SERVER_ERROR);
     }
@@ -393,6 +397,8 @@ ngx_http_sandbox_accept_created(void *data, ngx_sandbox_store_result_t *result)
     accepted.run = a->run;
     accepted.token = a->token;
     accepted.thread_id = a->ctx->thread_id;
+    accepted.input = a->launch;
+    accepted.since = a->since;
 
     if (ngx_sandbox_driver_start(ngx_sandbox_worker, &accepted) != NGX_OK) {
         ngx_log_error(NGX_LOG_ERR, a->request->connection->log, 0,

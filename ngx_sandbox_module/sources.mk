@@ -69,6 +69,8 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/run/ngx_sandbox_adoption.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_aftercare.c \
+	ngx_sandbox_module/run/ngx_sandbox_driver_claim.c \
+	ngx_sandbox_module/run/ngx_sandbox_driver_restore.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_batch.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_diverged.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_finish.c \
@@ -83,6 +85,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer_output.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed_message.c \
+	ngx_sandbox_module/viewer/ngx_sandbox_feed_unread.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_stretch.c \
 	ngx_sandbox_module/provider/ngx_sandbox_helper.c \
 	ngx_sandbox_module/provider/ngx_sandbox_helper_frame.c \

@@ -31,6 +31,7 @@ static void ngx_sandbox_ensure_created(void *data, ngx_sandbox_provider_result_t
 static void ngx_sandbox_ensure_completed(void *data, ngx_sandbox_provider_result_t *result);
 static void ngx_sandbox_ensure_upsert(ngx_sandbox_ensure_t *e);
 static void ngx_sandbox_ensure_upserted(void *data, ngx_sandbox_store_result_t *result);
+static void ngx_sandbox_ensure_overtaken(ngx_sandbox_ensure_t *e);
 static void ngx_sandbox_ensure_discarded(void *data, ngx_sandbox_provider_result_t *result);
 static ngx_int_t ngx_sandbox_ensure_keep_id(ngx_sandbox_ensure_t *e, ngx_str_t *id);
 static void ngx_sandbox_ensure_fail_provider(ngx_sandbox_ensure_t *e, ngx_sandbox_provider_result_t *result);
@@ -68,7 +69,8 @@ ngx_sandbox_ensure(ngx_sandbox_worker_t *worker, ngx_sandbox_ensure_conf_t *conf
     if ((e->conf.tenant.data = ngx_pstrdup(pool, &conf->tenant)) == NULL
         || (e->conf.key.data = ngx_pstrdup(pool, &conf->key)) == NULL
         || (e->conf.thread_id.data = ngx_pstrdup(pool, &conf->thread_id)) == NULL
-        || (e->conf.run_id.data = ngx_pstrdup(pool, &conf->run_id)) == NULL)
+        || (e->conf.run_id.data = ngx_pstrdup(pool, &conf->run_id)) == NULL
+        || (e->conf.sandbox_id.data = ngx_pstrdup(pool, &conf->sandbox_id)) == NULL)
     {
         goto failed;
     }
@@ -122,6 +124,10 @@ ngx_sandbox_ensure_record(void *data, ngx_sandbox_store_result_t *result)
     e->epoch = result->epoch;
 
     id = ngx_sandbox_str(sbx_fields_get(&result->record, "providerSandboxId"));
+
+    if (id.len == 0) {
+        id = e->conf.sandbox_id;
+    }
 
     if (id.len == 0) {
         ngx_sandbox_ensure_create(e);
@@ -283,6 +289,11 @@ ngx_sandbox_ensure_upsert(ngx_sandbox_ensure_t *e)
     ngx_uint_t                  n;
     ngx_sandbox_store_field_t   fields[6];
 
+    if (!e->conf.holds(e->data)) {
+        ngx_sandbox_ensure_overtaken(e);
+        return;
+    }
+
     n = 0;
 
     ngx_str_set(&fields[n].field, "provider");
@@ -318,8 +329,6 @@ ngx_sandbox_ensure_upserted(void *data, ngx_sandbox_store_result_t *result)
 {
     ngx_sandbox_ensure_t  *e = data;
 
-    ngx_sandbox_provider_t  *p;
-
     e->call = NULL;
 
     if (result->code == NGX_SANDBOX_STORE_OK) {
@@ -330,9 +339,24 @@ ngx_sandbox_ensure_upserted(void *data, ngx_sandbox_store_result_t *result)
         return;
     }
 
-    if (result->code == NGX_SANDBOX_STORE_FENCED && e->outcome == NGX_SANDBOX_ENSURE_CREATED) {
+    if (result->code == NGX_SANDBOX_STORE_FENCED) {
+        ngx_sandbox_ensure_overtaken(e);
+        return;
+    }
 
-        /* somebody began after us and decides; only our own attempt goes */
+    ngx_sandbox_ensure_fail(e, NGX_SANDBOX_PROVIDER_TRANSIENT, "redis-unavailable",
+                            "the state store does not answer");
+}
+
+
+/* somebody began after us and decides; only our own attempt goes */
+
+static void
+ngx_sandbox_ensure_overtaken(ngx_sandbox_ensure_t *e)
+{
+    ngx_sandbox_provider_t  *p;
+
+    if (e->outcome == NGX_SANDBOX_ENSURE_CREATED) {
 
         p = e->conf.definition->provider;
 
@@ -342,11 +366,8 @@ ngx_sandbox_ensure_upserted(void *data, ngx_sandbox_store_result_t *result)
         }
     }
 
-    ngx_sandbox_ensure_fail(e, NGX_SANDBOX_PROVIDER_TRANSIENT,
-                            result->code == NGX_SANDBOX_STORE_FENCED ? "sandbox-building" : "redis-unavailable",
-                            result->code == NGX_SANDBOX_STORE_FENCED
-                            ? "another ensure of this sandbox overtook this one"
-                            : "the state store does not answer");
+    ngx_sandbox_ensure_fail(e, NGX_SANDBOX_PROVIDER_TRANSIENT, "sandbox-building",
+                            "another ensure of this sandbox overtook this one");
 }
 
 

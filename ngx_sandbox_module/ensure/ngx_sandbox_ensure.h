@@ -35,6 +35,8 @@ typedef struct {
     ngx_str_t                     key;
     ngx_str_t                     thread_id;
     ngx_str_t                     run_id;        /* becomes latestRunId; empty: kept out */
+    ngx_str_t                     sandbox_id;    /* the one that it is when no record tells; may be empty */
+    ngx_uint_t                  (*holds)(void *data);    /* whether the caller may still write; data: the handler's */
 } ngx_sandbox_ensure_conf_t;                     /* copied */
 
 /* Exactly one answer, never from inside, none after cancel.  NULL: out of memory. */

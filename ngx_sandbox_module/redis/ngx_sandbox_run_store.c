@@ -5,7 +5,9 @@
 
 
 static ngx_int_t ngx_sandbox_store_accept_index(ngx_sandbox_store_call_t *call,
-    ngx_sandbox_run_ref_t *run, ngx_str_t *thread_id);
+    ngx_sandbox_run_ref_t *run, ngx_str_t *thread_id, ngx_str_t *started_at);
+static ngx_str_t ngx_sandbox_store_accept_started_at(ngx_sandbox_store_field_t *fields,
+    ngx_uint_t nfields);
 static ngx_int_t ngx_sandbox_store_accept_prepare(ngx_sandbox_store_call_t *call,
     ngx_sandbox_run_ref_t *run, ngx_str_t *token, ngx_sandbox_store_field_t *fields,
     ngx_uint_t nfields, ngx_str_t *started, ngx_str_t *input);
@@ -27,6 +29,7 @@ ngx_sandbox_store_accept(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_str_t *started, ngx_str_t *input, ngx_sandbox_store_pt handler, void *data)
 {
     ngx_int_t                  rc;
+    ngx_str_t                  started_at;
     ngx_sandbox_store_call_t  *call;
 
     call = ngx_sandbox_store_create(w, handler, data);
@@ -41,7 +44,8 @@ ngx_sandbox_store_accept(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     }
 
     if (rc == NGX_OK) {
-        rc = ngx_sandbox_store_accept_index(call, run, thread_id);
+        started_at = ngx_sandbox_store_accept_started_at(fields, nfields);
+        rc = ngx_sandbox_store_accept_index(call, run, thread_id, &started_at);
     }
 
     call->next = ngx_sandbox_store_accept_record;
@@ -51,9 +55,29 @@ ngx_sandbox_store_accept(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
 }
 
 
+/* Of a run that is made again: its place in the thread is not the end.  Else empty. */
+
+static ngx_str_t
+ngx_sandbox_store_accept_started_at(ngx_sandbox_store_field_t *fields, ngx_uint_t nfields)
+{
+    ngx_str_t   none = ngx_null_string;
+    ngx_uint_t  i;
+
+    for (i = 0; i < nfields; i++) {
+        if (fields[i].field.len == sizeof("startedAt") - 1
+            && ngx_strncmp(fields[i].field.data, "startedAt", fields[i].field.len) == 0)
+        {
+            return fields[i].value;
+        }
+    }
+
+    return none;
+}
+
+
 static ngx_int_t
 ngx_sandbox_store_accept_index(ngx_sandbox_store_call_t *call, ngx_sandbox_run_ref_t *run,
-    ngx_str_t *thread_id)
+    ngx_str_t *thread_id, ngx_str_t *started_at)
 {
     ngx_sandbox_redis_args_t  args;
 
@@ -70,6 +94,7 @@ ngx_sandbox_store_accept_index(ngx_sandbox_store_call_t *call, ngx_sandbox_run_r
     ngx_sandbox_store_thread_key(call, &args, &run->tenant, thread_id, "runs");
     ngx_sandbox_redis_arg_str(&args, &run->id);
     ngx_sandbox_redis_arg_number(&args, NGX_SANDBOX_STORE_THREAD_MAX);
+    ngx_sandbox_redis_arg_str(&args, started_at);
 
     return ngx_sandbox_store_script(call, NGX_SANDBOX_SCRIPT_THREAD_ADD, &args, "");
 }

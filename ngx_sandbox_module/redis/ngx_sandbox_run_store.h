@@ -100,8 +100,9 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_unreserve_run(ngx_sandbox_worker_t *
  * (threadId, status running, startedAt and the profile; startedAt is Redis's
  * time), claim, entry 1-0 = `started` (whose timestamp is put on by the
  * caller), input.  OK (result: epoch, now), EXISTS (record).  Repeated with its
- * own token after UNAVAILABLE it is OK.  A live driver whose record is LOST
- * makes it again with its startedAt and driverEpoch among the fields.
+ * own token after UNAVAILABLE it is OK.  A live driver whose record or log is
+ * LOST makes it again, with startedAt, driverEpoch, launchedIn and phase among
+ * the fields.
  */
 ngx_sandbox_store_call_t *ngx_sandbox_store_accept(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_str_t *thread_id, ngx_str_t *token, ngx_sandbox_store_field_t *fields, ngx_uint_t nfields,
@@ -229,6 +230,9 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_watch(ngx_sandbox_worker_t *w, ngx_s
 ngx_sandbox_store_call_t *ngx_sandbox_store_unwatch(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_str_t *viewer, ngx_sandbox_store_pt handler, void *data);
 
+/* The record is missing: publishes "lost", so that a driver looks, if there is one. */
+void ngx_sandbox_store_tell_lost(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run);
+
 /* Runs of a thread, newest first, at most `count` ids: OK (reply: array of run ids). */
 ngx_sandbox_store_call_t *ngx_sandbox_store_thread_runs(ngx_sandbox_worker_t *w, ngx_str_t *tenant,
     ngx_str_t *thread_id, ngx_uint_t count, ngx_sandbox_store_pt handler, void *data);
@@ -249,8 +253,10 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_forget(ngx_sandbox_worker_t *w, ngx_
 /* A harness's session id, kept with the thread per sandbox key; empty: none.  OK (text), LOST. */
 ngx_sandbox_store_call_t *ngx_sandbox_store_get_session(ngx_sandbox_worker_t *w, ngx_str_t *tenant,
     ngx_str_t *thread_id, ngx_sandbox_store_pt handler, void *data);
+/* OK; FENCED when a run that started later has noted its session, or a later driver (epoch) of the same run. */
 ngx_sandbox_store_call_t *ngx_sandbox_store_set_session(ngx_sandbox_worker_t *w, ngx_str_t *tenant,
-    ngx_str_t *thread_id, ngx_str_t *value, time_t ttl, ngx_sandbox_store_pt handler, void *data);
+    ngx_str_t *thread_id, uint64_t started_at, uint64_t epoch, ngx_str_t *value, time_t ttl,
+    ngx_sandbox_store_pt handler, void *data);
 
 /* Instances.  next_epoch: OK (epoch) with record (LOST-free: an empty record when there is none). */
 ngx_sandbox_store_call_t *ngx_sandbox_store_instance_begin(ngx_sandbox_worker_t *w, ngx_str_t *tenant,

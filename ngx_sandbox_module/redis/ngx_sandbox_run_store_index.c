@@ -8,6 +8,9 @@ static ngx_int_t ngx_sandbox_store_done_index(ngx_sandbox_store_call_t *call);
 static ngx_int_t ngx_sandbox_store_done_prepare(ngx_sandbox_store_call_t *call,
     ngx_sandbox_run_ref_t *run, ngx_str_t *thread_id);
 static ngx_int_t ngx_sandbox_store_parse_slot(ngx_sandbox_store_call_t *call, redisReply *reply);
+static ngx_int_t ngx_sandbox_store_parse_behind(ngx_sandbox_store_call_t *call, redisReply *reply,
+    u_char c);
+static ngx_int_t ngx_sandbox_store_parse_session(ngx_sandbox_store_call_t *call, redisReply *reply);
 static ngx_int_t ngx_sandbox_store_forget_follow(ngx_sandbox_store_call_t *call);
 
 
@@ -86,6 +89,24 @@ ngx_sandbox_store_get_slot(ngx_sandbox_worker_t *w, ngx_str_t *tenant, ngx_str_t
 static ngx_int_t
 ngx_sandbox_store_parse_slot(ngx_sandbox_store_call_t *call, redisReply *reply)
 {
+    return ngx_sandbox_store_parse_behind(call, reply, ':');
+}
+
+
+/* <order> LF <session> */
+
+static ngx_int_t
+ngx_sandbox_store_parse_session(ngx_sandbox_store_call_t *call, redisReply *reply)
+{
+    return ngx_sandbox_store_parse_behind(call, reply, LF);
+}
+
+
+/* What follows the first such character. */
+
+static ngx_int_t
+ngx_sandbox_store_parse_behind(ngx_sandbox_store_call_t *call, redisReply *reply, u_char c)
+{
     u_char     *p;
     ngx_str_t  *text;
 
@@ -99,7 +120,7 @@ ngx_sandbox_store_parse_slot(ngx_sandbox_store_call_t *call, redisReply *reply)
         return NGX_OK;
     }
 
-    p = ngx_strlchr(text->data, text->data + text->len, ':');
+    p = ngx_strlchr(text->data, text->data + text->len, c);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -305,15 +326,18 @@ ngx_sandbox_store_get_session(ngx_sandbox_worker_t *w, ngx_str_t *tenant, ngx_st
     ngx_sandbox_redis_arg_literal(&args, "GET");
     ngx_sandbox_store_thread_key(call, &args, tenant, thread_id, "session");
 
-    rc = ngx_sandbox_store_command(call, "get session", &args, ngx_sandbox_store_parse_text);
+    rc = ngx_sandbox_store_command(call, "get session", &args, ngx_sandbox_store_parse_session);
 
     return ngx_sandbox_store_started(call, rc);
 }
 
 
+/* Of whoever may write it the newest is the last: a claim is no help, its hash tag is another. */
+
 ngx_sandbox_store_call_t *
 ngx_sandbox_store_set_session(ngx_sandbox_worker_t *w, ngx_str_t *tenant, ngx_str_t *thread_id,
-    ngx_str_t *value, time_t ttl, ngx_sandbox_store_pt handler, void *data)
+    uint64_t started_at, uint64_t epoch, ngx_str_t *value, time_t ttl, ngx_sandbox_store_pt handler,
+    void *data)
 {
     ngx_int_t                  rc;
     ngx_sandbox_redis_args_t   args;
@@ -325,20 +349,13 @@ ngx_sandbox_store_set_session(ngx_sandbox_worker_t *w, ngx_str_t *tenant, ngx_st
     }
 
     ngx_sandbox_redis_args_init(&args, call->pool);
+    ngx_sandbox_store_thread_key(call, &args, tenant, thread_id, "session");
+    ngx_sandbox_redis_arg_number(&args, (int64_t) started_at);
+    ngx_sandbox_redis_arg_number(&args, (int64_t) epoch);
+    ngx_sandbox_redis_arg_str(&args, value);
+    ngx_sandbox_redis_arg_number(&args, ngx_max(ttl, 1));
 
-    if (value->len == 0) {
-        ngx_sandbox_redis_arg_literal(&args, "DEL");
-        ngx_sandbox_store_thread_key(call, &args, tenant, thread_id, "session");
-
-    } else {
-        ngx_sandbox_redis_arg_literal(&args, "SET");
-        ngx_sandbox_store_thread_key(call, &args, tenant, thread_id, "session");
-        ngx_sandbox_redis_arg_str(&args, value);
-        ngx_sandbox_redis_arg_literal(&args, "EX");
-        ngx_sandbox_redis_arg_number(&args, ngx_max(ttl, 1));
-    }
-
-    rc = ngx_sandbox_store_command(call, "set session", &args, NULL);
+    rc = ngx_sandbox_store_script(call, NGX_SANDBOX_SCRIPT_SET_SESSION, &args, "");
 
     return ngx_sandbox_store_started(call, rc);
 }

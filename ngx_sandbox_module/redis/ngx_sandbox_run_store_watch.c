@@ -28,6 +28,7 @@ ngx_sandbox_store_heartbeat(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
         ngx_sandbox_redis_args_init(&args, call->pool);
         ngx_sandbox_store_run_key(call, &args, run, "rec");
         ngx_sandbox_store_run_key(call, &args, run, "viewers");
+        ngx_sandbox_store_run_key(call, &args, run, "log");
         ngx_sandbox_redis_arg_str(&args, token);
         ngx_sandbox_redis_arg_number(&args, (int64_t) w->conf->claim_ttl);
 
@@ -195,4 +196,24 @@ ngx_sandbox_store_unwatch_follow(ngx_sandbox_store_call_t *call)
     ngx_sandbox_store_tell(call, &args);
 
     return NGX_OK;
+}
+
+
+void
+ngx_sandbox_store_tell_lost(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run)
+{
+    ngx_sandbox_redis_args_t   args;
+    ngx_sandbox_store_call_t  *call;
+
+    call = ngx_sandbox_store_create(w, NULL, NULL);
+    if (call == NULL) {
+        return;
+    }
+
+    ngx_sandbox_redis_args_init(&args, call->pool);
+    ngx_sandbox_redis_arg_literal(&args, "PUBLISH");
+    ngx_sandbox_store_channel(call, &args, run);
+    ngx_sandbox_redis_arg_literal(&args, "lost");
+
+    (void) ngx_sandbox_store_started(call, ngx_sandbox_store_command(call, "tell of a lost run", &args, NULL));
 }

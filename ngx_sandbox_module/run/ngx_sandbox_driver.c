@@ -1,29 +1,22 @@
-/* The driver: beginning, claim, heartbeat, cancel, leaving, end. */
+/* The driver: its beginning, from a claim or an accepted run; messages, cancel. */
 
 #include "ngx_sandbox_driver_machine.h"
 #include "sbx_redis_key.h"
 
 
-static ngx_sandbox_driver_t *ngx_sandbox_driver_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run,
-    ngx_str_t *token);
 static ngx_int_t ngx_sandbox_driver_init(ngx_sandbox_driver_t *d, ngx_sandbox_run_ref_t *run, ngx_str_t *token);
 static ngx_int_t ngx_sandbox_driver_subscribe(ngx_sandbox_driver_t *d);
 static ngx_int_t ngx_sandbox_driver_member(ngx_sandbox_run_ref_t *run, sbx_buf_t *b);
 static u_char *ngx_sandbox_driver_log_error(ngx_log_t *log, u_char *buf, size_t len);
-static void ngx_sandbox_driver_claim(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result);
 static ngx_int_t ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *result);
 static ngx_uint_t ngx_sandbox_driver_sound(sbx_fields_t *f);
 static void ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status);
 static void ngx_sandbox_driver_message(void *data, ngx_str_t *message);
-static void ngx_sandbox_driver_beat_handler(ngx_event_t *ev);
-static void ngx_sandbox_driver_beat(ngx_sandbox_driver_t *d);
-static void ngx_sandbox_driver_beaten(void *data, ngx_sandbox_store_result_t *result);
-static void ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d);
 
 
 static const char  *ngx_sandbox_driver_states[] = {
-    "claiming", "waiting for the sandbox's lease", "ensuring the sandbox", "reading the launch input",
+    "claiming", "restoring the record", "waiting for the sandbox's lease", "ensuring the sandbox", "reading the launch input",
     "marking the launch", "launching the agent", "probing the agent", "following the journal",
     "comparing journal and log",
     "killing the agent", "reading the journal's end", "finishing", "aftercare", "closing the books",
@@ -40,6 +33,13 @@ ngx_sandbox_driver_start(ngx_sandbox_worker_t *worker, ngx_sandbox_accepted_t *a
     if (d == NULL) {
         return NGX_ERROR;
     }
+
+    if (ngx_sandbox_driver_copy(d, &d->input, &accepted->input) != NGX_OK) {
+        ngx_sandbox_driver_free(d);
+        return NGX_ERROR;
+    }
+
+    d->confirmed = accepted->since;
 
     ngx_sandbox_driver_claim(d);
 
@@ -116,7 +116,7 @@ ngx_sandbox_driver_member(ngx_sandbox_run_ref_t *run, sbx_buf_t *b)
 }
 
 
-static ngx_sandbox_driver_t *
+ngx_sandbox_driver_t *
 ngx_sandbox_driver_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, ngx_str_t *token)
 {
     ngx_pool_t            *pool;
@@ -241,6 +241,7 @@ ngx_sandbox_driver_state(ngx_sandbox_driver_t *d, ngx_sandbox_driver_state_e sta
                    ngx_sandbox_driver_states[d->state], ngx_sandbox_driver_states[state]);
 
     d->state = state;
+    d->held_step = NULL;
     d->retry_delay = 0;
     d->tries = 0;
 
@@ -269,9 +270,13 @@ ngx_sandbox_driver_copy(ngx_sandbox_driver_t *d, ngx_str_t *to, ngx_str_t *from)
 
 /* an accepted run is claimed already; both ways give the record */
 
-static void
+void
 ngx_sandbox_driver_claim(ngx_sandbox_driver_t *d)
 {
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_CLAIM_E);
+
+    d->asked = ngx_current_msec;
+
     d->call = d->reclaim
               ? ngx_sandbox_store_claim(d->worker, &d->run, &d->token, ngx_sandbox_driver_claimed, d)
               : ngx_sandbox_store_get_run(d->worker, &d->run, ngx_sandbox_driver_claimed, d);
@@ -297,7 +302,7 @@ ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result)
         break;
 
     case NGX_SANDBOX_STORE_UNAVAILABLE:
-        if (d->reclaim) {
+        if (d->reclaim && d->profile.nelts == 0) {
             /* not ours yet: the next look at the overdue runs tries again */
             ngx_sandbox_driver_free(d);
             return;
@@ -307,6 +312,14 @@ ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result)
         return;
 
     case NGX_SANDBOX_STORE_LOST:
+        if (d->profile.nelts) {
+            /* once more, since it was made again */
+            ngx_sandbox_driver_restore(d);
+            return;
+        }
+
+        /* fall through */
+
     case NGX_SANDBOX_STORE_TERMINAL:
         (void) ngx_sandbox_store_forget(d->worker, &d->run, NULL, NULL);
         ngx_sandbox_driver_free(d);
@@ -315,6 +328,10 @@ ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result)
     default: /* HELD */
         ngx_sandbox_driver_free(d);
         return;
+    }
+
+    if (d->reclaim) {
+        d->confirmed = d->asked;
     }
 
     if (ngx_sandbox_driver_record(d, result) != NGX_OK) {
@@ -331,8 +348,8 @@ ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result)
     }
 
     if (d->reclaim) {
-        ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "run taken over, epoch %uL, %uL chunks stored", result->epoch,
-                      d->n);
+        ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "run taken %s, epoch %uL, %uL chunks stored",
+                      d->again_delay ? "up again" : "over", result->epoch, d->n);
     }
 
     status = sbx_run_status(sbx_fields_get(&result->record, "status"));
@@ -344,7 +361,6 @@ ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result)
 static ngx_int_t
 ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *result)
 {
-    uint64_t       started;
     ngx_str_t      definition, v;
     sbx_fields_t  *f;
 
@@ -364,7 +380,9 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
     d->revision = sbx_fields_u64(f, "p.revision", 0);
     d->line_max = sbx_fields_u64(f, "p.lineMax", d->definition->line_max);
     d->structured = (sbx_fields_get(f, "p.structured").data != NULL);
-    d->cancel = (sbx_fields_get(f, "cancelRequested").data != NULL);
+    d->cancel |= (sbx_fields_get(f, "cancelRequested").data != NULL);
+    d->started_at = sbx_fields_u64(f, "startedAt", 0);
+    d->epoch = sbx_fields_u64(f, "driverEpoch", 0);
 
     if (d->harness == NULL) {
         ngx_log_error(NGX_LOG_ERR, &d->log, 0, "run was started with a harness that this nginx does not have");
@@ -395,10 +413,12 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
 
     d->launched = (d->sandbox_id.len != 0);
 
-    started = sbx_fields_u64(f, "startedAt", 0);
+    if (result->now > d->started_at && d->started_at) {
+        d->started = ngx_current_msec - (ngx_msec_t) (result->now - d->started_at);
+    }
 
-    if (result->now > started && started) {
-        d->started = ngx_current_msec - (ngx_msec_t) (result->now - started);
+    if (ngx_sandbox_driver_profile(d, f) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     if (d->mask == NULL) {
@@ -462,7 +482,14 @@ ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status)
                  || d->definition->reuse == NGX_SANDBOX_REUSE_NONE;
 
     if (sbx_run_status_terminal(status)) {
+        d->finished = 1;
         ngx_sandbox_driver_aftercare(d);
+        return;
+    }
+
+    if (d->end_code) {
+        /* how it ends was decided before Redis lost what followed */
+        ngx_sandbox_driver_fail(d, d->end_code, NULL);
         return;
     }
 
@@ -507,7 +534,7 @@ ngx_sandbox_driver_subscribe(ngx_sandbox_driver_t *d)
 }
 
 
-/* a message only wakes; the heartbeat's answer is the truth */
+/* a message only wakes; the heartbeat's answer is the truth.  "lost": somebody who knows the run does not find it. */
 
 static void
 ngx_sandbox_driver_message(void *data, ngx_str_t *message)
@@ -515,67 +542,19 @@ ngx_sandbox_driver_message(void *data, ngx_str_t *message)
     ngx_sandbox_driver_t  *d = data;
 
     if (message == NULL
-        || (message->len == sizeof("cancel") - 1 && ngx_strncmp(message->data, "cancel", message->len) == 0))
+        || (message->len == sizeof("cancel") - 1 && ngx_strncmp(message->data, "cancel", message->len) == 0)
+        || (message->len == sizeof("lost") - 1 && ngx_strncmp(message->data, "lost", message->len) == 0))
     {
         ngx_sandbox_driver_beat(d);
     }
 }
 
 
-static void
-ngx_sandbox_driver_beat_handler(ngx_event_t *ev)
-{
-    ngx_sandbox_driver_t  *d = ev->data;
-
-    ngx_add_timer(ev, d->worker->conf->claim_ttl / 3);
-
-    ngx_sandbox_driver_beat(d);
-}
-
-
-static void
-ngx_sandbox_driver_beat(ngx_sandbox_driver_t *d)
-{
-    if (d->beating || d->state == NGX_SANDBOX_DRIVER_LEAVE_E) {
-        return;
-    }
-
-    d->beating = ngx_sandbox_store_heartbeat(d->worker, &d->run, &d->token, ngx_sandbox_driver_beaten, d);
-}
-
-
-static void
-ngx_sandbox_driver_beaten(void *data, ngx_sandbox_store_result_t *result)
-{
-    ngx_sandbox_driver_t  *d = data;
-
-    d->beating = NULL;
-
-    switch (result->code) {
-
-    case NGX_SANDBOX_STORE_OK:
-        if (result->cancel && !d->cancel) {
-            d->cancel = 1;
-            ngx_sandbox_driver_cancel(d);
-        }
-
-        return;
-
-    case NGX_SANDBOX_STORE_UNAVAILABLE:
-        /* nobody can have taken the run while Redis is away; the token decides when it is back */
-        return;
-
-    default:
-        ngx_sandbox_driver_drop(d, "the claim is somebody else's now");
-    }
-}
-
-
-static void
+ngx_uint_t
 ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d)
 {
     if (d->finishing) {
-        return;
+        return 0;
     }
 
     ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "run is cancelled");
@@ -590,10 +569,10 @@ ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d)
     case NGX_SANDBOX_DRIVER_PROBE_E:
     case NGX_SANDBOX_DRIVER_FOLLOW_E:
         ngx_sandbox_driver_fail(d, "cancelled", NULL);
-        return;
+        return 1;
 
     default:
         /* what is under way is short, and its end looks at d->cancel; from killing on the end is decided */
-        return;
+        return 0;
     }
 }

@@ -23,6 +23,8 @@ typedef struct {
     ngx_sandbox_run_ref_t         run;
     ngx_str_t                     token;         /* the claim that accepting took */
     ngx_str_t                     thread_id;
+    ngx_str_t                     input;         /* what launching needs, JSON */
+    ngx_msec_t                    since;         /* ngx_current_msec before the claim was asked for */
 } ngx_sandbox_accepted_t;
 
 /* NGX_ERROR: out of memory; the claim expires and somebody adopts the run. */

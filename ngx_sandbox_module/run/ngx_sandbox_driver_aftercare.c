@@ -33,6 +33,10 @@ ngx_sandbox_driver_aftercare(ngx_sandbox_driver_t *d)
 
     ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_AFTERCARE_E);
 
+    if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_aftercare)) {
+        return;
+    }
+
     p = d->definition->provider;
 
     d->op = p->ops->destroy(p, &d->sandbox_id, ngx_sandbox_driver_destroyed, d);
@@ -77,6 +81,10 @@ ngx_sandbox_driver_destroyed(void *data, ngx_sandbox_provider_result_t *result)
 static void
 ngx_sandbox_driver_unrecord(ngx_sandbox_driver_t *d)
 {
+    if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_unrecord)) {
+        return;
+    }
+
     d->call = ngx_sandbox_store_instance_begin(d->worker, &d->run.tenant, &d->sandbox_key,
                                                ngx_sandbox_driver_unrecord_begun, d);
     if (d->call == NULL) {

@@ -49,6 +49,11 @@ ngx_sandbox_driver_kill(ngx_sandbox_driver_t *d)
 
     if (d->op) {
         d->op->cancel(d->op);
+        d->op = NULL;
+    }
+
+    if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_kill)) {
+        return;
     }
 
     p = d->definition->provider;
@@ -243,6 +248,12 @@ ngx_sandbox_driver_finish_send(ngx_sandbox_driver_t *d)
     ngx_pool_t                  *pool;
     ngx_sandbox_store_field_t    fields[4];
     ngx_sandbox_store_finish_t   finish;
+
+    /* the session, which goes with it, is not in the record's own keys */
+
+    if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_finish_send)) {
+        return;
+    }
 
     if (!d->ended && ngx_sandbox_driver_end_chunk(d) != NGX_OK) {
         ngx_sandbox_driver_drop(d, "out of memory");
@@ -454,7 +465,8 @@ ngx_sandbox_driver_save_session(ngx_sandbox_driver_t *d, ngx_pool_t *pool)
         && !sbx_translator_succeeded(sbx_transcript_translator(d->transcript)))
     {
         /* it failed before it had a session: the one it was to resume is not to be had any more */
-        (void) ngx_sandbox_store_set_session(d->worker, &d->run.tenant, &d->thread_id, &value, 0, NULL, NULL);
+        (void) ngx_sandbox_store_set_session(d->worker, &d->run.tenant, &d->thread_id, d->started_at, d->epoch,
+                                             &value, d->definition->retention_run, NULL, NULL);
         return;
     }
 
@@ -472,7 +484,7 @@ ngx_sandbox_driver_save_session(ngx_sandbox_driver_t *d, ngx_pool_t *pool)
     p = ngx_cpymem(p, session.data, session.len);
     value.len = p - value.data;
 
-    (void) ngx_sandbox_store_set_session(d->worker, &d->run.tenant, &d->thread_id, &value,
+    (void) ngx_sandbox_store_set_session(d->worker, &d->run.tenant, &d->thread_id, d->started_at, d->epoch, &value,
                                          d->definition->retention_run, NULL, NULL);
 }
 
@@ -551,6 +563,8 @@ ngx_sandbox_driver_finished(void *data, ngx_sandbox_store_result_t *result)
     if (ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_finish_send)) {
         return;
     }
+
+    d->finished = 1;
 
     ngx_log_error(NGX_LOG_INFO, &d->log, 0, "run is %V", &d->status);
 

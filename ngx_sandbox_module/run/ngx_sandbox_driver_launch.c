@@ -1,4 +1,4 @@
-/* lease -> ensure -> input -> mark -> launch; and what became of an agent that was launched before. */
+/* lease -> ensure -> input -> mark -> launch. */
 
 #include "ngx_sandbox_driver_machine.h"
 #include "sbx_command.h"
@@ -8,7 +8,6 @@
 static void ngx_sandbox_driver_lease_event(void *data, ngx_sandbox_lease_event_e event);
 static void ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result);
 static void ngx_sandbox_driver_say_ready(ngx_sandbox_driver_t *d, ngx_sandbox_ensure_e outcome);
-static void ngx_sandbox_driver_input(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_input_read(void *data, ngx_sandbox_store_result_t *result);
 static void ngx_sandbox_driver_session(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_session_read(void *data, ngx_sandbox_store_result_t *result);
@@ -20,7 +19,6 @@ static ngx_array_t *ngx_sandbox_driver_agent_env(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_launch_done(void *data, ngx_sandbox_provider_result_t *result);
 static void ngx_sandbox_driver_launched_mark(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_launched_marked(void *data, ngx_sandbox_store_result_t *result);
-static void ngx_sandbox_driver_probed(void *data, ngx_sandbox_provider_result_t *result);
 
 
 void
@@ -87,16 +85,30 @@ ngx_sandbox_driver_ensure(ngx_sandbox_driver_t *d)
 
     ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_ENSURE_E);
 
-    conf.definition = d->definition;
-    conf.tenant = d->run.tenant;
-    conf.key = d->sandbox_key;
-    conf.thread_id = d->thread_id;
-    conf.run_id = d->run.id;
+    if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_ensure)) {
+        return;
+    }
+
+    ngx_sandbox_driver_ensure_conf(d, &conf);
 
     d->ensure = ngx_sandbox_ensure(d->worker, &conf, &d->log, ngx_sandbox_driver_ensured, d);
     if (d->ensure == NULL) {
         ngx_sandbox_driver_drop(d, "out of memory");
     }
+}
+
+
+void
+ngx_sandbox_driver_ensure_conf(ngx_sandbox_driver_t *d, ngx_sandbox_ensure_conf_t *conf)
+{
+    ngx_memzero(conf, sizeof(ngx_sandbox_ensure_conf_t));
+
+    conf->definition = d->definition;
+    conf->tenant = d->run.tenant;
+    conf->key = d->sandbox_key;
+    conf->thread_id = d->thread_id;
+    conf->run_id = d->run.id;
+    conf->holds = ngx_sandbox_driver_sure;
 }
 
 
@@ -171,10 +183,16 @@ ngx_sandbox_driver_say_ready(ngx_sandbox_driver_t *d, ngx_sandbox_ensure_e outco
 }
 
 
-static void
+void
 ngx_sandbox_driver_input(ngx_sandbox_driver_t *d)
 {
     ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_INPUT_E);
+
+    if (d->input.len) {
+        /* accepted here */
+        ngx_sandbox_driver_session(d);
+        return;
+    }
 
     d->call = ngx_sandbox_store_get_input(d->worker, &d->run, ngx_sandbox_driver_input_read, d);
     if (d->call == NULL) {
@@ -312,6 +330,15 @@ ngx_sandbox_driver_launch(ngx_sandbox_driver_t *d)
     ngx_str_t  text = ngx_string("what the agent should be told cannot be read");
 
     ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_LAUNCH_E);
+
+    if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_launch)) {
+        return;
+    }
+
+    if (d->cancel) {
+        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        return;
+    }
 
     d->op = ngx_sandbox_driver_launch_op(d);
     if (d->op == NULL) {
@@ -515,64 +542,4 @@ ngx_sandbox_driver_launched_marked(void *data, ngx_sandbox_store_result_t *resul
     }
 
     (void) ngx_sandbox_driver_follow(d);
-}
-
-
-void
-ngx_sandbox_driver_probe(ngx_sandbox_driver_t *d)
-{
-    ngx_sandbox_provider_t  *p;
-
-    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_PROBE_E);
-
-    p = d->definition->provider;
-
-    d->op = p->ops->probe(p, &d->sandbox_id, &d->run.id, ngx_sandbox_driver_probed, d);
-    if (d->op == NULL) {
-        ngx_sandbox_driver_drop(d, "out of memory");
-    }
-}
-
-
-static void
-ngx_sandbox_driver_probed(void *data, ngx_sandbox_provider_result_t *result)
-{
-    ngx_sandbox_driver_t  *d = data;
-
-    d->op = NULL;
-
-    switch (result->rc) {
-
-    case NGX_SANDBOX_PROVIDER_OK:
-        break;
-
-    case NGX_SANDBOX_PROVIDER_GONE:
-        /* with its journal: what is stored is all there will be */
-        d->launched = 0;
-        ngx_sandbox_driver_fail(d, "agent-vanished", &result->text);
-        return;
-
-    case NGX_SANDBOX_PROVIDER_TRANSIENT:
-        ngx_sandbox_driver_retry(d, ngx_sandbox_driver_probe);
-        return;
-
-    default:
-        ngx_sandbox_driver_fail(d, result->rc == NGX_SANDBOX_PROVIDER_ELSEWHERE ? "sandbox-elsewhere"
-                                   : "provider-unavailable", &result->text);
-        return;
-    }
-
-    if (result->probe == NGX_SANDBOX_PROBE_NEVER) {
-        /* the mark was made, the launch was not: the guard makes it safe */
-        ngx_sandbox_driver_input(d);
-        return;
-    }
-
-    d->gone = (result->probe == NGX_SANDBOX_PROBE_GONE);
-
-    if (d->gone && result->output.len) {
-        (void) ngx_sandbox_driver_copy(d, &d->stderr_tail, &result->output);
-    }
-
-    ngx_sandbox_driver_replay(d);
 }

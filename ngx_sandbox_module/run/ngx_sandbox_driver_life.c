@@ -71,23 +71,15 @@ ngx_sandbox_driver_refused(ngx_sandbox_driver_t *d, ngx_sandbox_store_e code, ng
         return 1;
 
     case NGX_SANDBOX_STORE_LOST:
-        ngx_sandbox_driver_drop(d, "the run's record is gone");
+        ngx_sandbox_driver_again(d, 1);
         return 1;
 
     case NGX_SANDBOX_STORE_FENCED:
         ngx_sandbox_driver_drop(d, "the claim is somebody else's now");
         return 1;
 
-    default:
-        /* Redis lost a part of it: whoever claims the run anew replays the journal, and that can be at once */
-        ngx_log_error(NGX_LOG_WARN, &d->log, 0, "driver stops: the log is not as this driver left it");
-
-        if (!d->leaving) {
-            d->leaving = 1;
-            ngx_add_timer(&d->leave_event, NGX_SANDBOX_LEAVE_MAX);
-        }
-
-        ngx_sandbox_driver_release(d);
+    default: /* FORKED, GAP, CLOSED */
+        ngx_sandbox_driver_again(d, 0);
         return 1;
     }
 }
@@ -157,7 +149,8 @@ ngx_sandbox_driver_leave(ngx_sandbox_driver_t *d)
     switch (d->state) {
 
     case NGX_SANDBOX_DRIVER_CLAIM_E:
-        if (d->call) {
+    case NGX_SANDBOX_DRIVER_RESTORE_E:
+        if (d->call || d->ensure) {
             /* the answer tells whether there is anything to release */
             return;
         }
@@ -170,7 +163,7 @@ ngx_sandbox_driver_leave(ngx_sandbox_driver_t *d)
     case NGX_SANDBOX_DRIVER_FINISH_E:
     case NGX_SANDBOX_DRIVER_AFTERCARE_E:
     case NGX_SANDBOX_DRIVER_DONE_E:
-        if (!d->retry_event.timer_set) {
+        if (!d->retry_event.timer_set && d->held_step == NULL) {
             /* short, and better done than done again */
             return;
         }
@@ -217,6 +210,18 @@ ngx_sandbox_driver_release(ngx_sandbox_driver_t *d)
         ngx_del_timer(&d->append_event);
     }
 
+    if (!ngx_sandbox_driver_sure(d)) {
+
+        /* it is over by itself, and another's entry in the index is none of ours */
+
+        if (d->leave_event.timer_set) {
+            ngx_del_timer(&d->leave_event);
+        }
+
+        ngx_add_timer(&d->leave_event, 1);
+        return;
+    }
+
     /* NULL: leave_event frees the driver, which its caller may still look at */
 
     d->call = ngx_sandbox_store_release(d->worker, &d->run, &d->token, ngx_sandbox_driver_released, d);
@@ -229,6 +234,12 @@ ngx_sandbox_driver_released(void *data, ngx_sandbox_store_result_t *result)
     ngx_sandbox_driver_t  *d = data;
 
     d->call = NULL;
+
+    if (result->code == NGX_SANDBOX_STORE_LOST && d->again_delay == 0) {
+        /* nobody could take it over */
+        ngx_sandbox_driver_again(d, 1);
+        return;
+    }
 
     ngx_log_error(NGX_LOG_INFO, &d->log, 0, "run left to another worker");
 

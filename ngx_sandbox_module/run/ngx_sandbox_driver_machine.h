@@ -15,6 +15,7 @@
 /* Named by what is awaited. */
 typedef enum {
     NGX_SANDBOX_DRIVER_CLAIM_E = 0,     /* the claim, or the record of an accepted run */
+    NGX_SANDBOX_DRIVER_RESTORE_E,       /* a record that Redis lost, made again */
     NGX_SANDBOX_DRIVER_LEASE_E,         /* sandbox:<key>, before ensuring */
     NGX_SANDBOX_DRIVER_ENSURE_E,        /* a sandbox that is up */
     NGX_SANDBOX_DRIVER_INPUT_E,         /* what launching needs: input, session */
@@ -63,6 +64,9 @@ struct ngx_sandbox_driver_s {
     ngx_str_t                     model;
     ngx_str_t                     parent_run_id;
     const sbx_harness_t          *harness;       /* of the profile, whatever the definition has by now */
+    ngx_array_t                   profile;       /* ngx_sandbox_store_field_t: what the record holds from its start on */
+    uint64_t                      started_at;    /* of the record: epoch ms */
+    uint64_t                      epoch;         /* of the claim */
     uint64_t                      revision;      /* of the translator that wrote the log so far */
     size_t                        line_max;
 
@@ -92,6 +96,7 @@ struct ngx_sandbox_driver_s {
     ngx_sandbox_driver_step_pt    retry_step;
     ngx_msec_t                    retry_delay;
     ngx_sandbox_driver_step_pt    lease_step;
+    ngx_sandbox_driver_step_pt    held_step;     /* waits for the word that the claim is still ours */
 
     ngx_event_t                   beat_event;
     ngx_event_t                   watch_event;
@@ -100,6 +105,11 @@ struct ngx_sandbox_driver_s {
     ngx_msec_t                    append_delay;
     ngx_event_t                   post_event;    /* what a callback of the tail must not do itself */
     ngx_event_t                   leave_event;   /* not cancelable: keeps an exiting worker until the claim is given up */
+
+    ngx_msec_t                    asked;         /* when the claim, or its extension, was asked for last */
+    ngx_msec_t                    confirmed;     /* when that was asked for what Redis granted last */
+    ngx_msec_t                    beat_delay;
+    ngx_msec_t                    again_delay;
 
     ngx_msec_t                    started;       /* ngx_current_msec, less what had passed before */
     ngx_msec_t                    last_output;
@@ -122,6 +132,7 @@ struct ngx_sandbox_driver_s {
     unsigned                      gone:1;        /* the agent died without a sentinel */
     unsigned                      finishing:1;   /* how the run ends is decided */
     unsigned                      ended:1;       /* the terminal chunk was made */
+    unsigned                      finished:1;    /* the record says so */
     unsigned                      damaged:1;     /* the record: only the end can be written */
     unsigned                      diverged:1;    /* no transcript stands where the log stands: the same */
     unsigned                      destroy:1;     /* aftercare destroys the sandbox */
@@ -131,8 +142,29 @@ struct ngx_sandbox_driver_s {
 
 
 /* ngx_sandbox_driver.c */
+ngx_sandbox_driver_t *ngx_sandbox_driver_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run,
+    ngx_str_t *token);
+void ngx_sandbox_driver_claim(ngx_sandbox_driver_t *d);
+ngx_uint_t ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d);      /* true: it is on its end now, or gone */
 void ngx_sandbox_driver_state(ngx_sandbox_driver_t *d, ngx_sandbox_driver_state_e state);
 ngx_int_t ngx_sandbox_driver_copy(ngx_sandbox_driver_t *d, ngx_str_t *to, ngx_str_t *from);
+
+/* ngx_sandbox_driver_claim.c */
+void ngx_sandbox_driver_beat(ngx_sandbox_driver_t *d);
+void ngx_sandbox_driver_beat_handler(ngx_event_t *ev);
+/* Whether nobody else can have claimed the run by now. */
+ngx_uint_t ngx_sandbox_driver_sure(void *data);
+/*
+ * Before anything is done to a sandbox, or told outside of the run's own keys: true when sure; else a heartbeat asks,
+ * and takes the step again when the claim is still ours.
+ */
+ngx_uint_t ngx_sandbox_driver_holds(ngx_sandbox_driver_t *d, ngx_sandbox_driver_step_pt step);
+
+/* ngx_sandbox_driver_restore.c */
+ngx_int_t ngx_sandbox_driver_profile(ngx_sandbox_driver_t *d, sbx_fields_t *record);
+/* Redis holds less than this driver was told: claims anew and replays, having made again what is lost.  d is gone. */
+void ngx_sandbox_driver_again(ngx_sandbox_driver_t *d, ngx_uint_t lost);
+void ngx_sandbox_driver_restore(ngx_sandbox_driver_t *d);
 
 /* ngx_sandbox_driver_life.c */
 void ngx_sandbox_driver_retry(ngx_sandbox_driver_t *d, ngx_sandbox_driver_step_pt step);
@@ -155,7 +187,8 @@ ngx_uint_t ngx_sandbox_driver_refused(ngx_sandbox_driver_t *d, ngx_sandbox_store
 /* ngx_sandbox_driver_launch.c */
 void ngx_sandbox_driver_lease(ngx_sandbox_driver_t *d, ngx_sandbox_driver_step_pt then);
 void ngx_sandbox_driver_ensure(ngx_sandbox_driver_t *d);
-void ngx_sandbox_driver_probe(ngx_sandbox_driver_t *d);
+void ngx_sandbox_driver_ensure_conf(ngx_sandbox_driver_t *d, ngx_sandbox_ensure_conf_t *conf);
+void ngx_sandbox_driver_input(ngx_sandbox_driver_t *d);
 
 /* ngx_sandbox_driver_follow.c */
 ngx_int_t ngx_sandbox_driver_follow(ngx_sandbox_driver_t *d);       /* NGX_ERROR: d is gone, or leaving */
@@ -179,6 +212,7 @@ void ngx_sandbox_driver_append_handler(ngx_event_t *ev);
 void ngx_sandbox_driver_batch_free(ngx_sandbox_batch_t *batch);
 
 /* ngx_sandbox_driver_watch.c */
+void ngx_sandbox_driver_probe(ngx_sandbox_driver_t *d);             /* then launches, or replays */
 void ngx_sandbox_driver_watch(ngx_sandbox_driver_t *d);
 void ngx_sandbox_driver_confirm(ngx_sandbox_driver_t *d);
 

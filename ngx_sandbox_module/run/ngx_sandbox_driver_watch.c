@@ -11,6 +11,7 @@
 static void ngx_sandbox_driver_watch_handler(ngx_event_t *ev);
 static void ngx_sandbox_driver_look(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_looked(void *data, ngx_sandbox_provider_result_t *result);
+static void ngx_sandbox_driver_probed(void *data, ngx_sandbox_provider_result_t *result);
 
 
 void
@@ -32,6 +33,13 @@ ngx_sandbox_driver_watch_handler(ngx_event_t *ev)
     ngx_sandbox_definition_t  *conf;
 
     conf = d->definition;
+
+    if (!ngx_sandbox_driver_holds(d, NULL)) {
+        /* whose run it is comes first; and what the agent did meanwhile is not known yet */
+        d->last_output = ngx_current_msec;
+        ngx_add_timer(ev, NGX_SANDBOX_WATCH_INTERVAL);
+        return;
+    }
 
     /* while Redis is away the journal waits: that is no silence of the agent's */
     silent = d->paused ? 0 : ngx_current_msec - d->last_output;
@@ -91,7 +99,7 @@ ngx_sandbox_driver_look(ngx_sandbox_driver_t *d)
 {
     ngx_sandbox_provider_t  *p;
 
-    if (d->op) {
+    if (d->op || !ngx_sandbox_driver_holds(d, ngx_sandbox_driver_look)) {
         return;
     }
 
@@ -159,4 +167,70 @@ ngx_sandbox_driver_looked(void *data, ngx_sandbox_provider_result_t *result)
     }
 
     ngx_sandbox_driver_drain(d);
+}
+
+
+/* what became of an agent that was launched before */
+
+void
+ngx_sandbox_driver_probe(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_provider_t  *p;
+
+    ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_PROBE_E);
+
+    if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_probe)) {
+        return;
+    }
+
+    p = d->definition->provider;
+
+    d->op = p->ops->probe(p, &d->sandbox_id, &d->run.id, ngx_sandbox_driver_probed, d);
+    if (d->op == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_probed(void *data, ngx_sandbox_provider_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->op = NULL;
+
+    switch (result->rc) {
+
+    case NGX_SANDBOX_PROVIDER_OK:
+        break;
+
+    case NGX_SANDBOX_PROVIDER_GONE:
+        /* with its journal: what is stored is all there will be */
+        d->launched = 0;
+        ngx_sandbox_driver_fail(d, "agent-vanished", &result->text);
+        return;
+
+    case NGX_SANDBOX_PROVIDER_TRANSIENT:
+        ngx_sandbox_driver_retry(d, ngx_sandbox_driver_probe);
+        return;
+
+    default:
+        ngx_sandbox_driver_fail(d, result->rc == NGX_SANDBOX_PROVIDER_ELSEWHERE ? "sandbox-elsewhere"
+                                   : "provider-unavailable", &result->text);
+        return;
+    }
+
+    if (result->probe == NGX_SANDBOX_PROBE_NEVER) {
+        /* the mark was made, the launch was not: the guard makes it safe */
+        ngx_sandbox_driver_input(d);
+        return;
+    }
+
+    d->gone = (result->probe == NGX_SANDBOX_PROBE_GONE);
+
+    if (d->gone && result->output.len) {
+        (void) ngx_sandbox_driver_copy(d, &d->stderr_tail, &result->output);
+    }
+
+    ngx_sandbox_driver_replay(d);
 }

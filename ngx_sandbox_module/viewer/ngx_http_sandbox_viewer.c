@@ -169,7 +169,9 @@ ngx_sandbox_viewer_serve(ngx_sandbox_viewer_t *v)
 
     if (!feed->known) {
 
-        if (feed->down && !v->header_sent && v->resume && v->request->method != NGX_HTTP_HEAD) {
+        if (feed->down && feed->missing_until == 0
+            && !v->header_sent && v->resume && v->request->method != NGX_HTTP_HEAD)
+        {
             /* real clients take one 5xx on a resume for final: 200, heartbeats, and patience */
             if (ngx_http_sandbox_viewer_header(v) != NGX_OK || ngx_http_sandbox_viewer_comment(v) != NGX_OK) {
                 ngx_http_sandbox_viewer_finalize(v, NGX_ERROR);
@@ -294,10 +296,12 @@ ngx_http_sandbox_viewer_at_end(ngx_sandbox_viewer_t *v)
 
     feed = v->feed;
 
-    if (v->sent) {
+    if (v->sent && ngx_sandbox_cursor_cmp(&v->cursor, &feed->end) == 0) {
         ngx_http_sandbox_viewer_finish(v);
         return;
     }
+
+    /* beyond the end: of a log that was lost and could not be made again as far as that */
 
     accept = ngx_http_sandbox_header(v->request, "accept");
 

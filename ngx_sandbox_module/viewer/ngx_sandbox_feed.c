@@ -8,8 +8,6 @@
 #define NGX_SANDBOX_FEED_LOOK       5000       /* when no message comes: one may be lost */
 #define NGX_SANDBOX_FEED_PRESENCE   60000      /* how long a worker's viewers count without a renewal */
 #define NGX_SANDBOX_FEED_ROOM       128        /* for ids of threads and sandboxes */
-#define NGX_SANDBOX_FEED_RETRY_MIN  100
-#define NGX_SANDBOX_FEED_RETRY_MAX  2000
 
 
 static ngx_sandbox_feed_t *ngx_sandbox_feed_get(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run,
@@ -312,26 +310,14 @@ ngx_sandbox_feed_was_read(void *data, ngx_sandbox_store_result_t *result)
 
     feed->reading = NULL;
 
-    switch (result->code) {
-
-    case NGX_SANDBOX_STORE_OK:
-        break;
-
-    case NGX_SANDBOX_STORE_LOST:
-        feed->lost = 1;
-        ngx_sandbox_feed_post(feed);
-        return;
-
-    default:
-        feed->down = 1;
-        feed->woken = 1;
-        feed->retry = feed->retry ? ngx_min(feed->retry * 2, NGX_SANDBOX_FEED_RETRY_MAX) : NGX_SANDBOX_FEED_RETRY_MIN;
-        ngx_add_timer(&feed->look_event, feed->retry / 2 + ngx_random() % feed->retry);
+    if (result->code != NGX_SANDBOX_STORE_OK) {
+        ngx_sandbox_feed_unread(feed, result->code == NGX_SANDBOX_STORE_LOST);
         ngx_sandbox_feed_post(feed);
         return;
     }
 
     feed->retry = 0;
+    feed->missing_until = 0;
 
     ngx_sandbox_feed_record(feed, result);
 
@@ -413,6 +399,12 @@ ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *re
 
     if (result->closed || !sbx_str_is(sbx_fields_get(&result->record, "status"), "running")) {
         return;
+    }
+
+    if (sbx_fields_get(&result->record, "detachedSince").data && feed->watching == NULL) {
+        /* by mistake: the presence of its viewers here was lost */
+        feed->watched = 0;
+        ngx_sandbox_feed_watch(feed);
     }
 
     /* a hint by the worker's clock: the claim itself is decided by Redis's */

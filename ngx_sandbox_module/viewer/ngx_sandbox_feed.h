@@ -82,6 +82,7 @@ struct ngx_sandbox_feed_s {
     ngx_event_t                   run_event;     /* posted: serve, then read */
     ngx_event_t                   look_event;    /* slow look, presence; retries while Redis is away */
     ngx_msec_t                    retry;
+    ngx_msec_t                    missing_until; /* 0: the record is there */
     ngx_msec_t                    watched;
 
     unsigned                      known:1;       /* the record was seen */
@@ -136,6 +137,9 @@ void ngx_sandbox_feed_keep(ngx_sandbox_feed_t *feed, ngx_sandbox_stretch_t *s);
 
 /* ngx_sandbox_feed_message.c */
 ngx_int_t ngx_sandbox_feed_subscribe(ngx_sandbox_feed_t *feed);
+
+/* ngx_sandbox_feed_unread.c: a read gave nothing: Redis did not answer, or has no such record.  Tried again, or given up. */
+void ngx_sandbox_feed_unread(ngx_sandbox_feed_t *feed, ngx_uint_t no_record);
 
 /* ngx_sandbox_stretch.c: NULL when out of memory */
 ngx_sandbox_stretch_t *ngx_sandbox_stretch_create(ngx_sandbox_run_ref_t *run, ngx_sandbox_cursor_t *from,

@@ -22,7 +22,7 @@ my $got = claim($k, 'A');
 is_deeply [@$got[0, 2]], ['OK', 1], 'its own claim again: the same epoch';
 
 # Over.
-script('heartbeat', [@$k{qw(rec viewers)}], 'A', 30);
+script('heartbeat', [@$k{qw(rec viewers log)}], 'A', 30);
 expire($k);
 $got = claim($k, 'B', 40);
 is_deeply [@$got[0, 2, 3]], ['OK', 2, 0], 'after the expiry: the next epoch';

@@ -11,7 +11,7 @@ use Test::More;
 start_cluster();
 
 eval { script('accept', ['{a}', '{b}', '{c}'], ('1') x 5) };
-like $@, qr/CROSSSLOT/, 'the server is one that refuses';
+like $@, qr/CROSSSLOT/, 'the server is one that refuses (F07)';
 
 for my $id ('run', '{', '}', '{}', 'a}b', 'x{y}z') {
     my $k = names($id, "of $id");
@@ -24,14 +24,14 @@ for my $id ('run', '{', '}', '{}', 'a}b', 'x{y}z') {
     my @life = (
         ['take_slot', [$k->{slot}], $id, ''],
         ['index_run', [$k->{active}], $k->{member}, 1000],
-        ['thread_add', [$k->{runs}], $id, 1000],
+        ['thread_add', [$k->{runs}], $id, 1000, ''],
         ['accept', [@run[0, 1, 2]], 'A', 60_000, $k->{channel}, '{}', 'in', threadId => 't'],
         ['claim', [$run[0]], 'A', 60_000],
         ['update', [@run[0, 2]], 'A', phase => 'driving'],
         ['append_chunks', [@run[0, 1]], 'A', 60_000, $k->{channel}, EMPTY_CHAIN, 'c', 1, 2, 2, 0, 0, '{"a":1}'],
         ['append_aside', [@run[0, 1]], 'A', $k->{channel}, '{"b":1}'],
         ['watch', [@run[0, 3]], 'v', 1000],
-        ['heartbeat', [@run[0, 3]], 'A', 60_000],
+        ['heartbeat', [@run[0, 3, 1]], 'A', 60_000],
         ['unwatch', [@run[0, 3]], 'v'],
         ['request_cancel', [$run[0]], $k->{channel}],
         ['read_log', [@run[0, 1]], '0-1', 10, 1000],
@@ -39,6 +39,7 @@ for my $id ('run', '{', '}', '{}', 'a}b', 'x{y}z') {
         ['done', [$run[0]], 'A'],
         ['release', [$run[0]], 'A', $k->{channel}],
         ['free_slot', [$k->{slot}], $id],
+        ['set_session', [$k->{slot} =~ s/slot\z/session/r], 1, 1, 'x', 100],
         ['overdue', [$k->{active}], 10, 0],
         ['instance_begin', ["s:{i:$id}:epoch", "s:{i:$id}:rec"], 100],
         ['instance_upsert', ["s:{i:$id}:epoch", "s:{i:$id}:rec"], 1, a => 1],

@@ -19,13 +19,13 @@ my %write = (
     append_aside  => sub { script('append_aside', [@$k{qw(rec log)}], $_[0], $k->{channel}, '{}') },
     finish        => sub { finish($k, $_[0], rec($k)->{chain}, 'new', 99, entries(rec($k)->{n} + 1, '{}')) },
     update        => sub { script('update', [@$k{qw(rec input)}], $_[0], phase => 'driving', error => 'x') },
-    heartbeat     => sub { script('heartbeat', [@$k{qw(rec viewers)}], $_[0], 60_000) },
+    heartbeat     => sub { script('heartbeat', [@$k{qw(rec viewers log)}], $_[0], 60_000) },
     release       => sub { script('release', [$k->{rec}], $_[0], $k->{channel}) },
     done          => sub { script('done', [$k->{rec}], $_[0]) },
 );
 
 # Every script that takes a token is here.
-my @fenced = grep { script_body($_) =~ /^-- FENCED/m && !/^instance_/ } script_names();
+my @fenced = grep { script_body($_) =~ /^-- FENCED/m && !/^(?:instance_|set_session)/ } script_names();
 is_deeply [grep { !$write{$_} } @fenced], [], 'all fenced scripts are tried';
 
 sub refused {
@@ -47,7 +47,7 @@ sub refused {
 accept_run($k, token => 'first');
 refused('running', 'second', '', 'firs', 'FIRST', 'first ');
 
-script('heartbeat', [@$k{qw(rec viewers)}], 'first', 1);
+script('heartbeat', [@$k{qw(rec viewers log)}], 'first', 1);
 wait_until(sub { now() >= rec($k)->{claimUntil} });
 is append($k, 'first', EMPTY_CHAIN, 'c', 1, entries(2, '{}'), ttl => 1)->[0], 'OK',
     'an expiry alone fences nobody';

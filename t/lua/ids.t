@@ -19,11 +19,11 @@ for my $id (@ids) {
     is_deeply script('take_slot', [$k->{slot}], $id, ''), ['OK'], "\"$id\": slot";
     is_deeply [@{ script('take_slot', [$k->{slot}], 'other', '') }[0, 1]], ['BUSY', $id], 'and its holder';
     script('index_run', [$k->{active}], $k->{member}, 1);
-    script('thread_add', [$k->{runs}], $id, 1000);
+    script('thread_add', [$k->{runs}], $id, 1000, '');
     is accept_run($k, fields => [runId => $id, threadId => $id], started => $json, input => $id)->[0], 'OK', 'accept';
     is_deeply append($k, 'A', EMPTY_CHAIN, $c, 5, entries(2, $json)), ['OK', 2, 0], 'append';
     is script('watch', [@$k{qw(rec viewers)}], $id, 1000)->[0], 'OK', 'watch';
-    is script('heartbeat', [@$k{qw(rec viewers)}], 'A', 1000)->[4], 1, 'one viewer';
+    is script('heartbeat', [@$k{qw(rec viewers log)}], 'A', 1000)->[4], 1, 'one viewer';
     is script('unwatch', [@$k{qw(rec viewers)}], $id)->[3], 0, 'left';
     is_deeply finish($k, 'A', $c, $d, 6, entries(3, $json), fields => [error => $id]), ['OK', 3, 0], 'finish';
     my $got = script('read_log', [@$k{qw(rec log)}], '0-1', 10, 1_048_576);
@@ -47,7 +47,8 @@ for my $n (99_999_999_999_999, 100_000_000_000_000, 1_000_000_000_000_000, 9_007
     my $k = names("at $n");
 
     accept_run($k);
-    cmd('DEL', $k->{log});
+    cmd('XADD', $k->{log}, "$n-0", 'c', '{}');
+    cmd('XDEL', $k->{log}, '1-0');
     cmd('HSET', $k->{rec}, n => $n, bytes => $n, journalPos => $n);
     is_deeply append($k, 'A', EMPTY_CHAIN, 'c', $n, entries($n + 1, '{}')), ['OK', $n + 1, 0], "append after $n";
     is_deeply append($k, 'A', EMPTY_CHAIN, 'c', $n, entries($n + 1, '{}')), ['OK', $n + 1, 0], 'repeated';
@@ -57,7 +58,7 @@ for my $n (99_999_999_999_999, 100_000_000_000_000, 1_000_000_000_000_000, 9_007
     my $got = script('read_log', [@$k{qw(rec log)}], "$n-1", 1, 1_048_576);
     is_deeply $got->[3], [($n + 1) . '-0', '{}'], 'read';
     is finish($k, 'A', 'c', 'd', $n, entries($n + 2, '{}'))->[0], 'OK', 'finish';
-    is_deeply [map { $_->[0] } log_entries($k)], [map { sprintf '%.0f-%d', $n + $_->[0], $_->[1] } [1, 0], [1, 1], [2, 0]],
+    is_deeply [map { $_->[0] } log_entries($k)], [map { sprintf '%.0f-%d', $n + $_->[0], $_->[1] } [0, 0], [1, 0], [1, 1], [2, 0]],
         'their ids';
 }
 
@@ -71,6 +72,6 @@ accept_run($k);
 is cmd('SCRIPT', 'FLUSH'), 'OK', 'flushed';
 is_deeply append($k, 'A', EMPTY_CHAIN, 'c', 5, entries(2, '{}')), ['OK', 2, 0], 'append goes on';
 cmd('SCRIPT', 'FLUSH');
-is script('heartbeat', [@$k{qw(rec viewers)}], 'A', 1000)->[0], 'OK', 'and the heartbeat';
+is script('heartbeat', [@$k{qw(rec viewers log)}], 'A', 1000)->[0], 'OK', 'and the heartbeat';
 
 done_testing();

@@ -68,7 +68,7 @@ put('t:c', 60_000);
 is_deeply forget('t:c'), ['HELD'], 'the accepted run stays';
 
 # Runs of a thread.
-sub add { return script('thread_add', [$k->{runs}], @_) }
+sub add { return script('thread_add', [$k->{runs}], @_[0, 1], $_[2] // '') }
 
 add("run $_", 10) for 1 .. 12;
 is cmd('ZCARD', $k->{runs}), 10, 'the newest are kept';
@@ -77,5 +77,7 @@ my $at = cmd('ZSCORE', $k->{runs}, 'run 5');
 wait_until(sub { now() > $at });
 add('run 5', 10);
 is cmd('ZSCORE', $k->{runs}, 'run 5'), $at, 'a run that comes again keeps its time';
+add('run 5b', 11, $at + 0.5);
+is cmd('ZSCORE', $k->{runs}, 'run 5b'), $at + 0.5, 'one that is made again has the time it had';
 
 done_testing();

@@ -109,7 +109,7 @@ for my $step (1 .. $steps) {
         $what = aside_it($d);
 
     } elsif ($dice < 0.85) {
-        $what = script('heartbeat', [@$k{qw(rec viewers)}], $d->{token}, 60_000)->[0];
+        $what = script('heartbeat', [@$k{qw(rec viewers log)}], $d->{token}, 60_000)->[0];
         drop($d) if $what ne 'OK';
 
     } elsif ($dice < 0.9) {

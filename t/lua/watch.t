@@ -8,7 +8,7 @@ use Test::More;
 my $k = names('r');
 my @keys = @$k{qw(rec viewers)};
 
-sub heartbeat { return script('heartbeat', \@keys, $_[0], $_[1] // 60_000) }
+sub heartbeat { return script('heartbeat', [@keys, $k->{log}], $_[0], $_[1] // 60_000) }
 sub watch     { return script('watch', \@keys, $_[0], $_[1] // 60_000) }
 sub unwatch   { return script('unwatch', \@keys, $_[0]) }
 sub since     { return rec($k)->{detachedSince} }

@@ -8,8 +8,9 @@
 -- ARGV[3]  channel
 -- ARGV[4]  entry 1-0, JSON
 -- ARGV[5]  launch input, may be empty
--- ARGV[6]  field, value ...: empty values are left out; startedAt and
---          driverEpoch are given only when a lost record is made again
+-- ARGV[6]  field, value ...: empty values are left out; startedAt, driverEpoch,
+--          phase and launchedIn are given only when a driver makes what was lost
+--          again: its record, or only the log of a record that names its token
 --
 -- OK now epoch             created, or created before by this very token
 -- EXISTS now epoch record  (record: field, value ...)
@@ -18,7 +19,9 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local old = redis.call('HMGET', KEYS[1], 'status', 'claim', 'phase', 'driverEpoch')
 
-if old[1] then
+local only_log = old[1] == 'running' and old[2] == ARGV[1] and redis.call('EXISTS', KEYS[2]) == 0
+
+if old[1] and not only_log then
     local epoch = tonumber(old[4]) or 0
 
     if old[2] == ARGV[1] and old[3] == 'accepted' then
@@ -29,7 +32,10 @@ if old[1] then
     return {'EXISTS', now, epoch, redis.call('HGETALL', KEYS[1])}
 end
 
-redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
+if not only_log then
+    redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
+end
+
 redis.call('HSET', KEYS[1], 'status', 'running', 'startedAt', now,
            'driverEpoch', 1, 'phase', 'accepted')
 

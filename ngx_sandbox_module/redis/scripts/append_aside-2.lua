@@ -7,7 +7,7 @@
 -- ARGV[3]  the chunk, JSON
 --
 -- OK n k
--- LOST
+-- LOST     no record, or no log
 -- FENCED
 -- CLOSED   or its numbers are none
 
@@ -30,6 +30,10 @@ local n, k, bytes = whole(rec[3]), whole(rec[4]), whole(rec[5])
 
 if rec[2] ~= 'running' or not (n and k and bytes) then
     return {'CLOSED'}
+end
+
+if redis.call('EXISTS', KEYS[2]) == 0 then
+    return {'LOST'}
 end
 
 -- The same bytes (they hold the time) as the last entry: asked again after a lost reply.

@@ -17,7 +17,7 @@
 -- what:   more <n>-<k> LF k LF JSON LF k LF JSON ...
 --
 -- OK n k   as stored now; a batch that was there already is OK too
--- LOST
+-- LOST     no record, or no log: what is missing would never be seen again
 -- FENCED   the token is not the record's
 -- CLOSED
 -- FORKED   the chain is not the record's, or its numbers are none
@@ -46,6 +46,10 @@ local there = entries and rec[3] == ARGV[5] and rec[4] == ARGV[8] and k and k >=
 
 if rec[2] ~= 'running' then
     return there and {'OK', n, k} or {'CLOSED'}
+end
+
+if redis.call('EXISTS', KEYS[2]) == 0 then
+    return {'LOST'}
 end
 
 local t = redis.call('TIME')

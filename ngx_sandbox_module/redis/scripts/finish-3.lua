@@ -23,7 +23,7 @@
 --          then k, JSON ... as in append_chunks
 --
 -- OK n k   finished now, or before by this very call
--- LOST
+-- LOST     no record, or no log
 -- FENCED
 -- CLOSED   finished before, in another way
 -- FORKED   the chain is not the record's, or its numbers are none
@@ -63,6 +63,9 @@ elseif rec[2] ~= 'running' then
     end
 
     return {'CLOSED'}
+
+elseif redis.call('EXISTS', KEYS[2]) == 0 then
+    return {'LOST'}
 
 elseif rec[3] ~= ARGV[4] or not (n and k and bytes) then
     return {'FORKED'}

@@ -3,13 +3,14 @@
 -- KEYS[1]  {t:thread}:runs
 -- ARGV[1]  run id
 -- ARGV[2]  runs kept
+-- ARGV[3]  when it was started, ms; empty: now
 --
 -- OK
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 
-redis.call('ZADD', KEYS[1], 'NX', now, ARGV[1])
+redis.call('ZADD', KEYS[1], 'NX', ARGV[3] ~= '' and ARGV[3] or now, ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -tonumber(ARGV[2]) - 1)
 
 return {'OK'}

@@ -2,11 +2,12 @@
 --
 -- KEYS[1]  {r:run}:rec
 -- KEYS[2]  {r:run}:viewers
+-- KEYS[3]  {r:run}:log
 -- ARGV[1]  token
 -- ARGV[2]  claim's time to live, ms
 --
 -- OK now claimUntil cancel viewers detachedSince   (detachedSince 0: not detached)
--- LOST
+-- LOST     no record, or no log although the run is not finished
 -- FENCED
 
 local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'cancelRequested', 'detachedSince')
@@ -17,6 +18,10 @@ end
 
 if rec[1] ~= ARGV[1] then
     return {'FENCED'}
+end
+
+if rec[2] == 'running' and redis.call('EXISTS', KEYS[3]) == 0 then
+    return {'LOST'}
 end
 
 local t = redis.call('TIME')
