@@ -6,11 +6,23 @@
 #include "ngx_sandbox.h"
 
 
+#ifndef NGX_HTTP_LOCKED
+#define NGX_HTTP_LOCKED  423
+#endif
+
+
 typedef enum {
     NGX_HTTP_SANDBOX_FORMAT_AUTO = 0,
     NGX_HTTP_SANDBOX_FORMAT_SSE,
     NGX_HTTP_SANDBOX_FORMAT_NDJSON
 } ngx_http_sandbox_format_e;
+
+
+/* Who may come to a location for other programs. */
+typedef enum {
+    NGX_HTTP_SANDBOX_ACCESS_TENANT = 0,          /* each tenant to what is its own */
+    NGX_HTTP_SANDBOX_ACCESS_TRUSTED              /* only those that the operator trusts get here */
+} ngx_http_sandbox_access_e;
 
 
 /* `sandbox_tenant user=$u org=$o`; NULL value: not given. */
@@ -27,8 +39,11 @@ typedef struct {
 
     /* Of this location alone, never inherited. */
     ngx_sandbox_definition_t     *definition;
-    ngx_http_handler_pt           handler;       /* set by sandbox_run, _cancel, _status */
+    ngx_http_handler_pt           handler;       /* set by sandbox_run, _cancel, _status, _locks */
     ngx_str_t                     directive;     /* which of them, for messages */
+    u_char                       *file;          /* and where it stands */
+    ngx_uint_t                    line;
+    ngx_uint_t                    access;        /* ngx_http_sandbox_access_e */
 } ngx_http_sandbox_loc_conf_t;
 
 
@@ -56,6 +71,11 @@ ngx_http_sandbox_ctx_t *ngx_http_sandbox_get_ctx(ngx_http_request_t *r);     /* 
 
 /* Directives. */
 char *ngx_http_sandbox_block(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_sandbox_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_sandbox_lock_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_sandbox_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* And what they are when they are not given. */
+char *ngx_http_sandbox_init_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf);
 char *ngx_http_sandbox_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_sandbox_env(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);       /* of the block; conf is the definition */
 char *ngx_http_sandbox_secret(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
@@ -70,6 +90,7 @@ ngx_int_t ngx_http_sandbox_check_tenant(ngx_http_request_t *r, ngx_http_sandbox_
 ngx_int_t ngx_http_sandbox_run_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_sandbox_cancel_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_sandbox_status_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_sandbox_locks_handler(ngx_http_request_t *r);
 
 /*
  * Responses.  A problem is application/problem+json with a stable code; detail

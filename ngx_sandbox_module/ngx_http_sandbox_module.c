@@ -3,6 +3,7 @@
 #include "ngx_http_sandbox.h"
 #include "ngx_sandbox_conf.h"
 #include "ngx_sandbox_driver.h"
+#include "ngx_sandbox_lease.h"
 #include "ngx_sandbox_quit.h"
 #include "ngx_sandbox_redis.h"
 #include "ngx_sandbox_tail.h"
@@ -12,8 +13,9 @@ static void *ngx_http_sandbox_create_main_conf(ngx_conf_t *cf);
 static char *ngx_http_sandbox_init_main_conf(ngx_conf_t *cf, void *conf);
 static void *ngx_http_sandbox_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
+static char *ngx_http_sandbox_check_access(ngx_conf_t *cf, ngx_http_sandbox_loc_conf_t *conf);
 static ngx_int_t ngx_http_sandbox_postconfiguration(ngx_conf_t *cf);
-static char *ngx_http_sandbox_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static ngx_uint_t ngx_http_sandbox_is_folder(ngx_http_core_loc_conf_t *clcf);
 static char *ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static ngx_int_t ngx_http_sandbox_init_process(ngx_cycle_t *cycle);
 static void ngx_http_sandbox_exit_process(ngx_cycle_t *cycle);
@@ -26,6 +28,13 @@ static ngx_conf_enum_t  ngx_http_sandbox_formats[] = {
     { ngx_string("auto"), NGX_HTTP_SANDBOX_FORMAT_AUTO },
     { ngx_string("sse"), NGX_HTTP_SANDBOX_FORMAT_SSE },
     { ngx_string("ndjson"), NGX_HTTP_SANDBOX_FORMAT_NDJSON },
+    { ngx_null_string, 0 }
+};
+
+
+static ngx_conf_enum_t  ngx_http_sandbox_accesses[] = {
+    { ngx_string("tenant"), NGX_HTTP_SANDBOX_ACCESS_TENANT },
+    { ngx_string("trusted"), NGX_HTTP_SANDBOX_ACCESS_TRUSTED },
     { ngx_null_string, 0 }
 };
 
@@ -52,6 +61,20 @@ static ngx_command_t  ngx_http_sandbox_commands[] = {
     { ngx_string("sandbox_redis"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
       ngx_http_sandbox_redis,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("sandbox_lock_redis"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
+      ngx_http_sandbox_lock_redis,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("sandbox_zone"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_sandbox_zone,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
       NULL },
@@ -126,6 +149,20 @@ static ngx_command_t  ngx_http_sandbox_commands[] = {
       0,
       (void *) ngx_http_sandbox_status_handler },
 
+    { ngx_string("sandbox_locks"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      ngx_http_sandbox_location,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      (void *) ngx_http_sandbox_locks_handler },
+
+    { ngx_string("sandbox_access"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_enum_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_sandbox_loc_conf_t, access),
+      ngx_http_sandbox_accesses },
+
       ngx_null_command
 };
 
@@ -174,7 +211,8 @@ ngx_http_sandbox_create_main_conf(ngx_conf_t *cf)
     /*
      * set by ngx_pcalloc():
      *
-     *     smcf->redis = NULL;
+     *     smcf->zone = NULL;
+     *     smcf->used = 0;
      *     smcf->prefix = { 0, NULL };
      *     smcf->helper = { 0, NULL };
      */
@@ -182,7 +220,11 @@ ngx_http_sandbox_create_main_conf(ngx_conf_t *cf)
     smcf->claim_ttl = NGX_CONF_UNSET_MSEC;
     smcf->lease_ttl = NGX_CONF_UNSET_MSEC;
 
-    if (ngx_array_init(&smcf->definitions, cf->pool, 4, sizeof(ngx_sandbox_definition_t *)) != NGX_OK) {
+    if (ngx_array_init(&smcf->definitions, cf->pool, 4, sizeof(ngx_sandbox_definition_t *)) != NGX_OK
+        || ngx_array_init(&smcf->redis, cf->pool, 1, sizeof(ngx_sandbox_redis_conf_t *)) != NGX_OK
+        || ngx_array_init(&smcf->locks, cf->pool, SBX_LEASE_SERVERS_MAX, sizeof(ngx_sandbox_redis_conf_t *))
+           != NGX_OK)
+    {
         return NULL;
     }
 
@@ -195,11 +237,9 @@ ngx_http_sandbox_init_main_conf(ngx_conf_t *cf, void *conf)
 {
     ngx_sandbox_main_conf_t  *smcf = conf;
 
-    ngx_str_t  address = ngx_string("127.0.0.1:6379");
+    smcf->used |= (smcf->definitions.nelts != 0);
 
-    if (smcf->redis == NULL
-        && ngx_sandbox_redis_conf_parse(cf, &address, 1, &smcf->redis) != NGX_CONF_OK)
-    {
+    if (ngx_http_sandbox_init_servers(cf, smcf) != NGX_CONF_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -243,6 +283,7 @@ ngx_http_sandbox_create_loc_conf(ngx_conf_t *cf)
     slcf->tenant = NGX_CONF_UNSET_PTR;
     slcf->heartbeat = NGX_CONF_UNSET_MSEC;
     slcf->format = NGX_CONF_UNSET_UINT;
+    slcf->access = NGX_CONF_UNSET_UINT;
 
     return slcf;
 }
@@ -254,6 +295,7 @@ ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_sandbox_loc_conf_t  *prev = parent;
     ngx_http_sandbox_loc_conf_t  *conf = child;
 
+    char                      *rv;
     ngx_http_core_loc_conf_t  *clcf;
     ngx_http_core_srv_conf_t  *cscf;
 
@@ -265,17 +307,51 @@ ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
         conf->definition = prev->definition;
         conf->handler = prev->handler;
+        conf->access = prev->access;
     }
 
     ngx_conf_merge_ptr_value(conf->tenant, prev->tenant, NULL);
     ngx_conf_merge_msec_value(conf->heartbeat, prev->heartbeat, 15000);
     ngx_conf_merge_uint_value(conf->format, prev->format, NGX_HTTP_SANDBOX_FORMAT_AUTO);
 
+    if (!clcf->noname) {
+        rv = ngx_http_sandbox_check_access(cf, conf);
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
     /* journal subrequests run under the first server that uses the definition */
 
     if (conf->definition && conf->definition->server_ctx == NULL) {
         cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
         conf->definition->server_ctx = cscf->ctx;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* What gives programs the means of the module wants to be told who may come: other access rules cannot be seen. */
+
+static char *
+ngx_http_sandbox_check_access(ngx_conf_t *cf, ngx_http_sandbox_loc_conf_t *conf)
+{
+    if (conf->handler != ngx_http_sandbox_locks_handler) {
+        return conf->access == NGX_CONF_UNSET_UINT ? NGX_CONF_OK
+               : "\"sandbox_access\" is for locations with \"sandbox_locks\"";
+    }
+
+    if (conf->access == NGX_CONF_UNSET_UINT) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "\"%V\" in %s:%ui needs \"sandbox_access tenant;\" or "
+                      "\"sandbox_access trusted;\" beside it", &conf->directive, conf->file, conf->line);
+        return NGX_CONF_ERROR;
+    }
+
+    if (conf->access == NGX_HTTP_SANDBOX_ACCESS_TENANT && conf->tenant == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "\"sandbox_access tenant\" of \"%V\" in %s:%ui needs "
+                      "\"sandbox_tenant\"", &conf->directive, conf->file, conf->line);
+        return NGX_CONF_ERROR;
     }
 
     return NGX_CONF_OK;
@@ -299,24 +375,20 @@ ngx_http_sandbox_postconfiguration(ngx_conf_t *cf)
 }
 
 
-static char *
-ngx_http_sandbox_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+static ngx_uint_t
+ngx_http_sandbox_is_folder(ngx_http_core_loc_conf_t *clcf)
 {
-    ngx_sandbox_main_conf_t  *smcf = conf;
-
-    ngx_str_t  *value;
-
-    if (smcf->redis) {
-        return "is duplicate";
+#if (NGX_PCRE)
+    if (clcf->regex) {
+        return 0;
     }
+#endif
 
-    value = cf->args->elts;
-
-    return ngx_sandbox_redis_conf_parse(cf, &value[1], cf->args->nelts - 1, &smcf->redis);
+    return !clcf->exact_match && !clcf->named && clcf->name.len && clcf->name.data[clcf->name.len - 1] == '/';
 }
 
 
-/* sandbox_run NAME, sandbox_cancel NAME, sandbox_status: one of them in a location */
+/* sandbox_run NAME, sandbox_cancel NAME, sandbox_status, sandbox_locks: one of them in a location */
 
 static char *
 ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
@@ -362,10 +434,22 @@ ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (cmd->post == (void *) ngx_http_sandbox_locks_handler) {
+        smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_sandbox_module);
+        smcf->used = 1;
+
+        if (!ngx_http_sandbox_is_folder(clcf)) {
+            return "must be in a location like \"location /locks/ { ... }\": what follows the slash is a lock's name";
+        }
+    }
+
     slcf->directive = value[0];
     slcf->handler = (ngx_http_handler_pt) cmd->post;
+    slcf->file = cf->conf_file->file.name.data;
+    slcf->line = cf->conf_file->line;
 
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
     clcf->handler = slcf->handler;
 
     return NGX_CONF_OK;
@@ -375,8 +459,9 @@ ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 static ngx_int_t
 ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
 {
-    ngx_sandbox_worker_t     *worker;
-    ngx_sandbox_main_conf_t  *smcf;
+    ngx_sandbox_worker_t       *worker;
+    ngx_sandbox_main_conf_t    *smcf;
+    ngx_sandbox_redis_conf_t  **redis;
 
     if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE) {
         return NGX_OK;
@@ -388,7 +473,7 @@ ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
 
     smcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_sandbox_module);
 
-    if (smcf == NULL || smcf->definitions.nelts == 0) {
+    if (smcf == NULL || !smcf->used) {
         return NGX_OK;
     }
 
@@ -409,16 +494,23 @@ ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
-    worker->redis = ngx_sandbox_redis_create(cycle, smcf->redis);
+    redis = smcf->redis.elts;
+
+    worker->redis = ngx_sandbox_redis_create(cycle, redis[0]);
     if (worker->redis == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_sandbox_worker = worker;
-
     if (ngx_worker == 0) {
-        ngx_sandbox_redis_check(worker);
+        ngx_sandbox_redis_check(worker->redis, "runs and sandboxes would be forgotten",
+                                "end every run and forget every sandbox");
     }
+
+    if (ngx_sandbox_leases_init(worker) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_sandbox_worker = worker;
 
     if (ngx_sandbox_quit_watch(worker) != NGX_OK) {
         return NGX_ERROR;
@@ -436,6 +528,7 @@ ngx_http_sandbox_exit_process(ngx_cycle_t *cycle)
     }
 
     ngx_sandbox_drivers_free(ngx_sandbox_worker);
+    ngx_sandbox_leases_exit(ngx_sandbox_worker);
     ngx_sandbox_redis_destroy(ngx_sandbox_worker->redis);
     ngx_sandbox_worker = NULL;
 }

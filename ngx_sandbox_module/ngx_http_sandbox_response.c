@@ -182,6 +182,8 @@ ngx_http_sandbox_title(ngx_uint_t status)
         return "Conflict";
     case NGX_HTTP_UNSUPPORTED_MEDIA_TYPE:
         return "Unsupported Media Type";
+    case NGX_HTTP_LOCKED:
+        return "Locked";
     case NGX_HTTP_TOO_MANY_REQUESTS:
         return "Too Many Requests";
     case NGX_HTTP_SERVICE_UNAVAILABLE:

@@ -21,6 +21,7 @@
 
 #include "sbx_base.h"
 #include "sbx_harness.h"
+#include "sbx_lease_tally.h"
 #include "sbx_sandbox_key.h"
 
 
@@ -116,7 +117,10 @@ struct ngx_sandbox_definition_s {
 
 
 struct ngx_sandbox_main_conf_s {
-    ngx_sandbox_redis_conf_t     *redis;
+    ngx_array_t                   redis;         /* ngx_sandbox_redis_conf_t *: one */
+    ngx_array_t                   locks;         /* the same of lock servers; none: the state Redis */
+    ngx_shm_zone_t               *zone;          /* of all workers of this host */
+    ngx_uint_t                    used;          /* unsigned  used:1; without it there is nothing to serve */
     ngx_str_t                     prefix;
     ngx_msec_t                    claim_ttl;
     ngx_msec_t                    lease_ttl;
@@ -131,6 +135,8 @@ struct ngx_sandbox_worker_s {
     ngx_log_t                    *log;
     ngx_sandbox_main_conf_t      *conf;
     ngx_sandbox_redis_t          *redis;
+    ngx_sandbox_redis_t          *locks[SBX_LEASE_SERVERS_MAX];  /* where leases are kept; maybe `redis` itself */
+    ngx_uint_t                    nlocks;
     u_char                        id[NGX_SANDBOX_TOKEN_LEN];     /* random at each start */
 
     ngx_rbtree_t                  drivers;       /* by tenant and run id */

@@ -42,7 +42,10 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_sub.c \
 	ngx_sandbox_module/lease/ngx_sandbox_lease.c \
 	ngx_sandbox_module/lease/ngx_sandbox_lease_give.c \
+	ngx_sandbox_module/lease/ngx_sandbox_lease_line.c \
 	ngx_sandbox_module/lease/ngx_sandbox_lease_queue.c \
+	ngx_sandbox_module/lease/ngx_sandbox_lease_renew.c \
+	ngx_sandbox_module/lease/ngx_sandbox_lease_round.c \
 	ngx_sandbox_module/journal/ngx_sandbox_tail.c \
 	ngx_sandbox_module/journal/ngx_sandbox_tail_conn.c \
 	ngx_sandbox_module/journal/ngx_sandbox_tail_fetch.c \
@@ -61,6 +64,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/ngx_http_sandbox_get.c \
 	ngx_sandbox_module/ngx_http_sandbox_response.c \
 	ngx_sandbox_module/ngx_http_sandbox_run.c \
+	ngx_sandbox_module/ngx_http_sandbox_servers.c \
 	ngx_sandbox_module/ngx_http_sandbox_tenant.c \
 	ngx_sandbox_module/ngx_http_sandbox_variables.c \
 	ngx_sandbox_module/ngx_sandbox_conf.c \
@@ -81,6 +85,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/run/ngx_sandbox_mask.c \
 	ngx_sandbox_module/run/ngx_sandbox_quit.c \
 	ngx_sandbox_module/status/ngx_http_sandbox_status.c \
+	ngx_sandbox_module/store/ngx_http_sandbox_locks.c \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer.c \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer_output.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed.c \

@@ -25,6 +25,7 @@ SBX_DEPS = \
 	src/journal/sbx_run_id.h \
 	src/key/sbx_redis_key.h \
 	src/key/sbx_sandbox_key.h \
+	src/lease/sbx_lease_tally.h \
 	src/record/sbx_header_id.h \
 	src/record/sbx_prompt.h \
 	src/record/sbx_record.h \
@@ -51,6 +52,9 @@ SBX_KEY_SRCS = \
 	src/key/sbx_fnv.c \
 	src/key/sbx_redis_key.c \
 	src/key/sbx_sandbox_key.c
+
+SBX_LEASE_SRCS = \
+	src/lease/sbx_lease_tally.c
 
 SBX_JOURNAL_SRCS = \
 	src/journal/sbx_frame.c \
@@ -114,6 +118,7 @@ SBX_TRANSCRIPT_SRCS = \
 SBX_SRCS = \
 	$(SBX_BASE_SRCS) \
 	$(SBX_KEY_SRCS) \
+	$(SBX_LEASE_SRCS) \
 	$(SBX_JOURNAL_SRCS) \
 	$(SBX_CHUNK_SRCS) \
 	$(SBX_RECORD_SRCS) \

@@ -28,7 +28,7 @@ __DATA__
 ok(wait_for(sub { get('/status')->{body} =~ /"up":true/ }), "$name - it finds Redis");
 my $r = get('/status');
 like($r->{headers}, qr{^content-type: application/json\r?$}mi, "$name - JSON");
-like($r->{body}, qr/\A\{"version":"\d+\.\d+\.\d+","worker":\{"id":"[0-9a-f]{32}","pid":\d+,"drivers":0,"viewers":0\},"redis":\{"address":"unix:[^"]+","up":true\},"sandboxes":\[\{"name":"t","provider":"local","engine":"local-[0-9a-f]+","harness":"claude_code"\}\]\}\n\z/, "$name - all there is");
+like($r->{body}, qr/\A\{"version":"\d+\.\d+\.\d+","worker":\{"id":"[0-9a-f]{32}","pid":\d+,"drivers":0,"viewers":0\},"redis":\{"address":"unix:[^"]+","up":true\},"locks":\[\{"address":"unix:[^"]+","up":true\}\],"sandboxes":\[\{"name":"t","provider":"local","engine":"local-[0-9a-f]+","harness":"claude_code"\}\]\}\n\z/, "$name - all there is");
 
 
 

@@ -135,7 +135,8 @@ sub problem_codes
     my $http = text(grep { m{/ngx_http_sandbox_} } @sources);
     my $input = text(grep { m{/sbx_run_input\.c$} } @core);
 
-    return (literals($http, 'ngx_http_sandbox_problem', 'ngx_http_sandbox_viewer_refuse', 'ngx_http_sandbox_cancel_refuse'),
+    return (literals($http, 'ngx_http_sandbox_problem', 'ngx_http_sandbox_viewer_refuse', 'ngx_http_sandbox_cancel_refuse',
+                     'ngx_http_sandbox_lock_refuse'),
             $http =~ /\bcode = "([a-z-]+)"/g, literals($input, 'sbx_input_fail'));
 }
 
@@ -185,7 +186,7 @@ sub table_codes
 sub statuses
 {
     my %number = (BAD_REQUEST => 400, FORBIDDEN => 403, NOT_FOUND => 404, NOT_ALLOWED => 405, CONFLICT => 409,
-                  UNSUPPORTED_MEDIA_TYPE => 415, TOO_MANY_REQUESTS => 429, SERVICE_UNAVAILABLE => 503);
+                  UNSUPPORTED_MEDIA_TYPE => 415, LOCKED => 423, TOO_MANY_REQUESTS => 429, SERVICE_UNAVAILABLE => 503);
 
     my $text = text(grep { m{/ngx_http_sandbox_} } @sources);
     my $problems = section('### Problems');

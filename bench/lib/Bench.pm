@@ -15,7 +15,7 @@ use Time::HiRes ();
 
 use base 'Exporter';
 
-our @EXPORT = qw($top $tmp tool start_redis start_sandbox start_nchan stop_nginx nchan_module
+our @EXPORT = qw($top $tmp tool start_redis start_sandbox start_locks start_nchan stop_nginx nchan_module
                  start_run post_run end_run hold release median run cpu_ns pss_kb worker note report
                  wait_for start stop slurp);
 
@@ -154,13 +154,16 @@ sub answers
 }
 
 
-# persistent as in real life; everybody in a row uses the same one
+# persistent as in real life; everybody in a row uses the same ones
 
 sub start_redis
 {
+    my $name = shift // 'redis';
+
     my $port = free_port();
 
-    start('TERM', "$tmp/redis.log", 'redis-server', '--port', $port, '--bind', '127.0.0.1', '--dir', $tmp,
+    File::Path::make_path("$tmp/$name");
+    start('TERM', "$tmp/$name.log", 'redis-server', '--port', $port, '--bind', '127.0.0.1', '--dir', "$tmp/$name",
           '--appendonly', 'yes', '--appendfsync', 'everysec', '--save', '', '--daemonize', 'no');
     wait_for { answers($port) } 20, 'redis-server';
 
@@ -176,6 +179,31 @@ sub start_sandbox
     my ($name, $redis, $pools) = @_;
 
     return start_nginx($name, sandbox_conf($redis), $pools);
+}
+
+
+# the same of locks on these servers
+
+sub start_locks
+{
+    my ($name, @servers) = @_;
+
+    my $nginx = start_nginx($name, module_files(), <<END, 'default');
+    sandbox_lock_redis @{[ map { "127.0.0.1:$_" } @servers ]};
+
+    server {
+        listen 127.0.0.1:\@PORT\@ backlog=4096;
+
+        location /locks/ { sandbox_locks; sandbox_access trusted; }
+    }
+END
+
+    wait_for {
+        my $socket = post($nginx, '/locks/first', '{}');
+        (readline($socket) // '') =~ / 200 /;
+    } 20, 'nginx and its lock servers';
+
+    return $nginx;
 }
 
 
@@ -398,14 +426,7 @@ END
         chmod 0755, $agent;
     }
 
-    # what workers load must not change under them when somebody builds
-
-    for my $file ('ngx_http_sandbox_module.so', 'sandbox-helper') {
-        next if -f "$tmp/$file";
-        system('cp', "$top/build/$file", "$tmp/$file") == 0 or die "there is no build/$file: make build\n";
-    }
-
-    return ("$tmp/ngx_http_sandbox_module.so", <<END);
+    return (module_files(), <<END);
     sandbox_redis 127.0.0.1:$redis;
     sandbox_helper $tmp/sandbox-helper;
 
@@ -423,6 +444,19 @@ END
         location = /cancel { sandbox_cancel t; }
     }
 END
+}
+
+
+# the module; what workers load must not change under them when somebody builds
+
+sub module_files
+{
+    for my $file ('ngx_http_sandbox_module.so', 'sandbox-helper') {
+        next if -f "$tmp/$file";
+        system('cp', "$top/build/$file", "$tmp/$file") == 0 or die "there is no build/$file: make build\n";
+    }
+
+    return "$tmp/ngx_http_sandbox_module.so";
 }
 
 

@@ -1,7 +1,7 @@
 /*
- * Gives a key back.  Nobody waits for it, but until it is done others wait for
- * the key: when Redis does not answer, it is tried again for as long as the
- * key may exist.
+ * Gives a key back.  Others wait for it until it is done: where a server does
+ * not answer it is tried again for as long as the key may exist, whether or
+ * not somebody wants to know.
  */
 
 #include "ngx_sandbox_lease_private.h"
@@ -13,95 +13,217 @@
 
 
 typedef struct {
-    ngx_sandbox_redis_t          *redis;
-    ngx_pool_t                   *pool;
-    ngx_str_t                     key;
-    u_char                        token[NGX_SANDBOX_TOKEN_LEN];
+    ngx_sandbox_lease_give_t     *give;
+    unsigned                      wanted:1;      /* not known to be done */
+    unsigned                      counted:1;
+} ngx_sandbox_lease_give_part_t;
+
+
+struct ngx_sandbox_lease_give_s {
+    ngx_sandbox_worker_t         *worker;
+    ngx_sandbox_lease_answer_pt   handler;       /* NULL: nobody waits, or was told */
+    void                         *data;
     ngx_msec_t                    end;
     ngx_event_t                   timer;
-} ngx_sandbox_lease_give_t;
+    ngx_uint_t                    ncalls;
+    ngx_uint_t                    wake;          /* unsigned  wake:1; */
+    sbx_lease_tally_t             tally;
+    ngx_sandbox_lease_give_part_t parts[SBX_LEASE_SERVERS_MAX];
+    u_char                        token[NGX_SANDBOX_TOKEN_LEN];
+    ngx_str_t                     key;
+};
 
 
-static void ngx_sandbox_lease_give_send(ngx_sandbox_lease_give_t *give);
+static ngx_int_t ngx_sandbox_lease_give_send(ngx_sandbox_lease_give_t *give);
 static void ngx_sandbox_lease_give_reply(void *data, ngx_int_t rc, redisReply *reply);
+static void ngx_sandbox_lease_give_count(ngx_sandbox_lease_give_part_t *part, ngx_int_t rc, redisReply *reply);
 static void ngx_sandbox_lease_give_timer(ngx_event_t *ev);
 
 
-void
-ngx_sandbox_lease_give(ngx_sandbox_worker_t *worker, ngx_str_t *key, u_char *token, ngx_msec_t ttl)
+ngx_sandbox_lease_give_t *
+ngx_sandbox_lease_give(ngx_sandbox_worker_t *worker, ngx_str_t *key, u_char *token, ngx_msec_t ttl,
+    ngx_uint_t servers, ngx_uint_t wake, ngx_sandbox_lease_answer_pt handler, void *data)
 {
-    ngx_pool_t                *pool;
+    ngx_uint_t                 i;
     ngx_sandbox_lease_give_t  *give;
 
     /* without memory the key has to expire */
 
-    pool = ngx_create_pool(512, worker->log);
-    if (pool == NULL) {
-        return;
-    }
-
-    give = ngx_pcalloc(pool, sizeof(ngx_sandbox_lease_give_t));
+    give = ngx_calloc(sizeof(ngx_sandbox_lease_give_t) + key->len, worker->log);
     if (give == NULL) {
-        ngx_destroy_pool(pool);
-        return;
+        return NULL;
     }
 
-    give->key.data = ngx_pstrdup(pool, key);
-    if (give->key.data == NULL) {
-        ngx_destroy_pool(pool);
-        return;
-    }
-
-    give->key.len = key->len;
-    give->pool = pool;
-    give->redis = worker->redis;
+    give->worker = worker;
+    give->handler = handler;
+    give->data = data;
+    give->wake = wake;
     give->end = ngx_current_msec + ttl;
     ngx_memcpy(give->token, token, NGX_SANDBOX_TOKEN_LEN);
+
+    give->key.data = (u_char *) (give + 1);
+    give->key.len = key->len;
+    ngx_memcpy(give->key.data, key->data, key->len);
 
     give->timer.handler = ngx_sandbox_lease_give_timer;
     give->timer.data = give;
     give->timer.log = worker->log;
     give->timer.cancelable = 1;
 
-    ngx_sandbox_lease_give_send(give);
+    sbx_lease_tally_init(&give->tally, worker->nlocks);
+
+    for (i = 0; i < worker->nlocks; i++) {
+        give->parts[i].give = give;
+        give->parts[i].wanted = (servers >> i) & 1;
+    }
+
+    if (ngx_sandbox_lease_give_send(give) != NGX_OK) {
+        ngx_free(give);
+        return NULL;
+    }
+
+    return give;
 }
 
 
-static void
+ngx_sandbox_lease_give_t *
+ngx_sandbox_lease_give_back(ngx_sandbox_worker_t *worker, ngx_str_t *name, u_char *token, ngx_msec_t ttl,
+    ngx_sandbox_lease_answer_pt handler, void *data)
+{
+    u_char                    *p;
+    ngx_str_t                  key;
+    ngx_sandbox_lease_give_t  *give;
+
+    p = ngx_sandbox_lease_key(worker, name, &key);
+    if (p == NULL) {
+        return NULL;
+    }
+
+    give = ngx_sandbox_lease_give(worker, &key, token, ttl, NGX_SANDBOX_LEASE_ALL, 1, handler, data);
+
+    ngx_free(p);
+
+    return give;
+}
+
+
+void
+ngx_sandbox_lease_give_cancel(ngx_sandbox_lease_give_t *give)
+{
+    give->handler = NULL;
+}
+
+
+/* NGX_ERROR: nothing is under way */
+
+static ngx_int_t
 ngx_sandbox_lease_give_send(ngx_sandbox_lease_give_t *give)
 {
-    ngx_sandbox_redis_args_t  args;
+    ngx_str_t                  channel = ngx_string("");
+    ngx_uint_t                 i;
+    ngx_sandbox_redis_args_t   args;
 
-    ngx_sandbox_redis_args_init(&args, give->pool);
+    if (give->wake) {
+        channel = give->key;
+    }
+
+    ngx_sandbox_redis_args_init(&args, NULL);
     ngx_sandbox_redis_arg_str(&args, &give->key);
     ngx_sandbox_redis_arg(&args, give->token, NGX_SANDBOX_TOKEN_LEN);
-    ngx_sandbox_redis_arg_str(&args, &give->key);
+    ngx_sandbox_redis_arg_str(&args, &channel);
 
-    if (ngx_sandbox_redis_script(give->redis, &ngx_sandbox_redis_scripts[NGX_SANDBOX_SCRIPT_RELEASE_LEASE], &args,
-                                 ngx_sandbox_lease_give_reply, give)
-        == NULL)
-    {
-        ngx_destroy_pool(give->pool);
+    for (i = 0; i < give->worker->nlocks; i++) {
+
+        if (give->parts[i].wanted
+            && ngx_sandbox_redis_script(give->worker->locks[i],
+                                        &ngx_sandbox_redis_scripts[NGX_SANDBOX_SCRIPT_RELEASE_LEASE], &args,
+                                        ngx_sandbox_lease_give_reply, &give->parts[i])
+               != NULL)
+        {
+            give->ncalls++;
+        }
     }
+
+    return give->ncalls ? NGX_OK : NGX_ERROR;
 }
 
 
 static void
 ngx_sandbox_lease_give_reply(void *data, ngx_int_t rc, redisReply *reply)
 {
-    ngx_sandbox_lease_give_t  *give = data;
+    ngx_sandbox_lease_give_part_t  *part = data;
 
-    if (rc != NGX_ERROR || (ngx_msec_int_t) (give->end - ngx_current_msec) <= 0) {
-        ngx_destroy_pool(give->pool);
+    ngx_uint_t                 i;
+    ngx_sandbox_lease_give_t  *give;
+
+    give = part->give;
+    give->ncalls--;
+
+    ngx_sandbox_lease_give_count(part, rc, reply);
+
+    if (give->ncalls) {
         return;
     }
 
-    ngx_add_timer(&give->timer, ngx_sandbox_lease_jitter(NGX_SANDBOX_LEASE_GIVE_MIN, NGX_SANDBOX_LEASE_GIVE_MAX));
+    for (i = 0; i < give->worker->nlocks; i++) {
+
+        if (give->parts[i].wanted && (ngx_msec_int_t) (give->end - ngx_current_msec) > 0) {
+            ngx_add_timer(&give->timer, ngx_sandbox_lease_jitter(NGX_SANDBOX_LEASE_GIVE_MIN,
+                                                                 NGX_SANDBOX_LEASE_GIVE_MAX));
+            return;
+        }
+    }
+
+    ngx_free(give);
+}
+
+
+static void
+ngx_sandbox_lease_give_count(ngx_sandbox_lease_give_part_t *part, ngx_int_t rc, redisReply *reply)
+{
+    sbx_lease_decision_e          decision;
+    ngx_sandbox_lease_give_t     *give;
+    ngx_sandbox_lease_answer_pt   handler;
+
+    give = part->give;
+    part->wanted = (rc == NGX_ERROR);
+
+    if (part->counted) {
+        return;
+    }
+
+    part->counted = 1;
+
+    if (rc != NGX_OK || reply->type != REDIS_REPLY_INTEGER) {
+        sbx_lease_tally_failed(&give->tally);
+
+    } else if (reply->integer == 1) {
+        sbx_lease_tally_yes(&give->tally, 0);
+
+    } else {
+        sbx_lease_tally_no(&give->tally, 0);
+    }
+
+    decision = sbx_lease_tally_decision(&give->tally);
+
+    if (decision != SBX_LEASE_PENDING && give->handler) {
+        handler = give->handler;
+        give->handler = NULL;
+
+        handler(give->data, (decision == SBX_LEASE_WON) ? NGX_OK
+                            : (decision == SBX_LEASE_REFUSED) ? NGX_DECLINED : NGX_ERROR, 0);
+    }
 }
 
 
 static void
 ngx_sandbox_lease_give_timer(ngx_event_t *ev)
 {
-    ngx_sandbox_lease_give_send(ev->data);
+    ngx_sandbox_lease_give_t  *give;
+
+    give = ev->data;
+
+    if (ngx_sandbox_lease_give_send(give) != NGX_OK) {
+        ngx_free(give);
+    }
 }

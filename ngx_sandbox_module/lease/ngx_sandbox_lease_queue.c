@@ -1,4 +1,4 @@
-/* Names of leases in this worker: a queue of those who wait, and who holds. */
+/* Names of leases in this worker: a queue of those who wait, and who holds.  Its start and end as well. */
 
 #include "ngx_sandbox_lease_private.h"
 #include "sbx_redis_key.h"
@@ -6,49 +6,120 @@
 
 #define NGX_SANDBOX_LEASE_NAME_MAX  4096
 
-/* Turns in a row that may stay in one worker while others may be waiting elsewhere. */
+/* Turns in a row that may stay in one worker while another host may be waiting. */
 #define NGX_SANDBOX_LEASE_TURNS     16
-#define NGX_SANDBOX_LEASE_PAUSE     10
+#define NGX_SANDBOX_LEASE_PAUSE     3
 
 
 static ngx_sandbox_lease_name_t *ngx_sandbox_lease_name_create(ngx_sandbox_worker_t *worker, ngx_str_t *key);
+static void ngx_sandbox_lease_name_unused(ngx_sandbox_lease_name_t *name);
 static void ngx_sandbox_lease_name_start(ngx_event_t *ev);
 static void ngx_sandbox_lease_name_message(void *data, ngx_str_t *message);
 
 
-/* of this process; made with the first name */
+/* of this process */
 static ngx_rbtree_t       ngx_sandbox_lease_names;
 static ngx_rbtree_node_t  ngx_sandbox_lease_names_sentinel;
 
 
-ngx_sandbox_lease_name_t *
-ngx_sandbox_lease_name(ngx_sandbox_worker_t *worker, ngx_str_t *name)
+ngx_int_t
+ngx_sandbox_leases_init(ngx_sandbox_worker_t *worker)
 {
-    sbx_buf_t                  buf;
-    ngx_str_t                  key;
-    ngx_sandbox_lease_name_t  *found;
+    ngx_uint_t                  i;
+    ngx_sandbox_redis_conf_t  **server;
 
-    if (ngx_sandbox_lease_names.sentinel == NULL) {
-        ngx_rbtree_init(&ngx_sandbox_lease_names, &ngx_sandbox_lease_names_sentinel, ngx_str_rbtree_insert_value);
+    ngx_rbtree_init(&ngx_sandbox_lease_names, &ngx_sandbox_lease_names_sentinel, ngx_str_rbtree_insert_value);
+
+    server = worker->conf->locks.elts;
+    worker->nlocks = worker->conf->locks.nelts;
+
+    for (i = 0; i < worker->nlocks; i++) {
+        worker->locks[i] = ngx_sandbox_redis_create(worker->cycle, server[i]);
+        if (worker->locks[i] == NULL) {
+            return NGX_ERROR;
+        }
+
+        if (ngx_worker == 0) {
+            ngx_sandbox_redis_check(worker->locks[i], "leases would be lost while they are held", NULL);
+        }
     }
 
-    found = NULL;
+    if (worker->nlocks == 0) {
+        worker->locks[0] = worker->redis;
+        worker->nlocks = 1;
+
+        if (ngx_worker == 0) {
+            ngx_log_error(NGX_LOG_NOTICE, worker->log, 0,
+                          "no \"sandbox_lock_redis\": leases are kept in the redis of \"sandbox_redis\"");
+        }
+    }
+
+    return ngx_sandbox_lease_line_enter(worker);
+}
+
+
+void
+ngx_sandbox_leases_exit(ngx_sandbox_worker_t *worker)
+{
+    ngx_uint_t  i;
+
+    ngx_sandbox_lease_line_leave();
+
+    for (i = 0; i < worker->nlocks; i++) {
+        if (worker->locks[i] != worker->redis) {
+            ngx_sandbox_redis_destroy(worker->locks[i]);
+        }
+    }
+}
+
+
+u_char *
+ngx_sandbox_lease_key(ngx_sandbox_worker_t *worker, ngx_str_t *name, ngx_str_t *key)
+{
+    u_char     *p;
+    sbx_buf_t   buf;
+
+    p = NULL;
 
     sbx_buf_init(&buf, &sbx_mem_default, NGX_SANDBOX_LEASE_NAME_MAX);
     sbx_redis_lease_key(&buf, ngx_sandbox_sbx(worker->conf->prefix), ngx_sandbox_sbx(*name));
 
     if (buf.rc == SBX_OK) {
-        key = ngx_sandbox_str(sbx_buf_view(&buf));
+        p = ngx_alloc(buf.len, worker->log);
+    }
 
-        found = (ngx_sandbox_lease_name_t *)
-                    ngx_str_rbtree_lookup(&ngx_sandbox_lease_names, &key, ngx_crc32_long(key.data, key.len));
-
-        if (found == NULL) {
-            found = ngx_sandbox_lease_name_create(worker, &key);
-        }
+    if (p) {
+        ngx_memcpy(p, buf.data, buf.len);
+        key->data = p;
+        key->len = buf.len;
     }
 
     sbx_buf_free(&buf);
+
+    return p;
+}
+
+
+ngx_sandbox_lease_name_t *
+ngx_sandbox_lease_name(ngx_sandbox_worker_t *worker, ngx_str_t *name)
+{
+    u_char                    *p;
+    ngx_str_t                  key;
+    ngx_sandbox_lease_name_t  *found;
+
+    p = ngx_sandbox_lease_key(worker, name, &key);
+    if (p == NULL) {
+        return NULL;
+    }
+
+    found = (ngx_sandbox_lease_name_t *)
+                ngx_str_rbtree_lookup(&ngx_sandbox_lease_names, &key, ngx_crc32_long(key.data, key.len));
+
+    if (found == NULL) {
+        found = ngx_sandbox_lease_name_create(worker, &key);
+    }
+
+    ngx_free(p);
 
     return found;
 }
@@ -83,15 +154,15 @@ ngx_sandbox_lease_name_create(ngx_sandbox_worker_t *worker, ngx_str_t *key)
 }
 
 
-void
+static void
 ngx_sandbox_lease_name_unused(ngx_sandbox_lease_name_t *name)
 {
-    if (name->holder || !ngx_queue_empty(&name->waiting)) {
-        return;
-    }
+    ngx_uint_t  i;
 
-    if (name->sub) {
-        ngx_sandbox_redis_unsubscribe(name->sub);
+    for (i = 0; i < name->worker->nlocks; i++) {
+        if (name->subs[i]) {
+            ngx_sandbox_redis_unsubscribe(name->subs[i]);
+        }
     }
 
     if (name->start.posted) {
@@ -107,18 +178,24 @@ ngx_sandbox_lease_name_unused(ngx_sandbox_lease_name_t *name)
 }
 
 
-void
+ngx_int_t
 ngx_sandbox_lease_name_enter(ngx_sandbox_lease_name_t *name, ngx_sandbox_lease_t *lease)
 {
     ngx_uint_t  first;
 
-    first = ngx_queue_empty(&name->waiting);
+    first = ngx_queue_empty(&name->waiting) && name->holder == NULL;
 
     ngx_queue_insert_tail(&name->waiting, &lease->queue);
 
-    if (first && name->holder == NULL && !name->start.timer_set) {
+    if (!first) {
+        return NGX_AGAIN;
+    }
+
+    if (!name->start.timer_set) {
         ngx_post_event(&name->start, &ngx_posted_events);
     }
+
+    return NGX_OK;
 }
 
 
@@ -140,18 +217,22 @@ ngx_sandbox_lease_name_leave(ngx_sandbox_lease_name_t *name, ngx_sandbox_lease_t
         ngx_queue_remove(&lease->queue);
     }
 
+    if (name->holder) {
+        return;
+    }
+
     if (ngx_queue_empty(&name->waiting)) {
         ngx_sandbox_lease_name_unused(name);
         return;
     }
 
-    if (name->holder || name->start.timer_set) {
+    if (name->start.timer_set) {
         return;
     }
 
     /*
      * The next one's SET leaves together with what gives the key back, so that
-     * no other worker can come in between; from time to time one should.
+     * no other host can come in between; from time to time one should.
      */
 
     if (++name->turns % NGX_SANDBOX_LEASE_TURNS == 0) {
@@ -163,12 +244,22 @@ ngx_sandbox_lease_name_leave(ngx_sandbox_lease_name_t *name, ngx_sandbox_lease_t
 }
 
 
+/* Each server tells what is released there: a minority may be away. */
+
 void
 ngx_sandbox_lease_name_listen(ngx_sandbox_lease_name_t *name)
 {
-    if (name->sub == NULL) {
-        name->sub = ngx_sandbox_redis_subscribe(name->worker->redis, &name->sn.str, ngx_sandbox_lease_name_message,
-                                                name);
+    ngx_uint_t  i;
+
+    if (name->listening) {
+        return;
+    }
+
+    name->listening = 1;
+
+    for (i = 0; i < name->worker->nlocks; i++) {
+        name->subs[i] = ngx_sandbox_redis_subscribe(name->worker->locks[i], &name->sn.str,
+                                                    ngx_sandbox_lease_name_message, name);
     }
 }
 
@@ -200,7 +291,18 @@ ngx_sandbox_lease_name_message(void *data, ngx_str_t *message)
 {
     ngx_sandbox_lease_name_t  *name = data;
 
-    if (!name->start.timer_set) {
-        ngx_sandbox_lease_name_start(&name->start);
+    ngx_queue_t          *q;
+    ngx_sandbox_lease_t  *lease;
+
+    if (name->start.timer_set || name->holder || ngx_queue_empty(&name->waiting)) {
+        return;
     }
+
+    q = ngx_queue_head(&name->waiting);
+    lease = ngx_queue_data(q, ngx_sandbox_lease_t, queue);
+
+    /* a majority may hear of it only after this server */
+    lease->again = (lease->state == NGX_SANDBOX_LEASE_ASKING);
+
+    ngx_sandbox_lease_try(lease);
 }

@@ -68,6 +68,13 @@ ngx_sandbox_redis_up(ngx_sandbox_redis_t *redis)
 }
 
 
+ngx_str_t *
+ngx_sandbox_redis_address(ngx_sandbox_redis_t *redis)
+{
+    return &redis->conf->text;
+}
+
+
 static u_char *
 ngx_sandbox_redis_log_error(ngx_log_t *log, u_char *buf, size_t len)
 {

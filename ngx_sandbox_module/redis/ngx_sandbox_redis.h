@@ -22,7 +22,8 @@
 
 
 struct ngx_sandbox_redis_conf_s {
-    ngx_str_t                     text;          /* as configured, for messages */
+    ngx_str_t                     directive;     /* for messages, like the next */
+    ngx_str_t                     text;          /* the address as configured */
     ngx_addr_t                    addr;          /* unix or inet */
     ngx_str_t                     host;          /* NUL-terminated numeric host or socket path, for hiredis */
     in_port_t                     port;
@@ -36,12 +37,13 @@ struct ngx_sandbox_redis_conf_s {
 
 
 /*
- * Parses `ADDRESS [db=N] [user=NAME] [password_file=PATH | password=TEXT] [timeout=TIME]`,
- * ADDRESS being host:port, host, or unix:PATH.  Starting at args[1].
- * NGX_CONF_OK or NGX_CONF_ERROR with the message logged.
+ * Parses `DIRECTIVE ADDRESS... [db=N] [user=NAME] [password_file=PATH | password=TEXT] [timeout=TIME]`,
+ * ADDRESS being host:port, host, or unix:PATH, at most `max` of them, and appends
+ * a ngx_sandbox_redis_conf_t * to servers for each.  NGX_CONF_OK or
+ * NGX_CONF_ERROR with the message logged.
  */
-char *ngx_sandbox_redis_conf_parse(ngx_conf_t *cf, ngx_str_t *args, ngx_uint_t nargs,
-    ngx_sandbox_redis_conf_t **out);
+char *ngx_sandbox_redis_conf_parse(ngx_conf_t *cf, ngx_str_t *args, ngx_uint_t nargs, ngx_uint_t max,
+    ngx_array_t *servers);
 
 
 /* NULL when out of memory.  Connects at once, in the background. */
@@ -49,11 +51,16 @@ ngx_sandbox_redis_t *ngx_sandbox_redis_create(ngx_cycle_t *cycle, ngx_sandbox_re
 /* Closes both connections; pending calls are answered NGX_ERROR, subscribers hear nothing any more. */
 void ngx_sandbox_redis_destroy(ngx_sandbox_redis_t *redis);
 
-/* Asks in the background whether this Redis may drop keys or keeps nothing on disk, and warns. */
-void ngx_sandbox_redis_check(ngx_sandbox_worker_t *worker);
+/*
+ * Asks in the background whether this Redis may drop keys, or keeps nothing on
+ * disk, and warns.  What such a loss means is said by the caller, as the end of
+ * a sentence; NULL: nothing.
+ */
+void ngx_sandbox_redis_check(ngx_sandbox_redis_t *redis, const char *dropped, const char *restarted);
 
 /* Whether commands can be expected to be answered now; and for the status page. */
 ngx_uint_t ngx_sandbox_redis_up(ngx_sandbox_redis_t *redis);
+ngx_str_t *ngx_sandbox_redis_address(ngx_sandbox_redis_t *redis);
 
 
 /*

@@ -1,6 +1,13 @@
 /* At start: is this a Redis that keeps what it is given?  One worker asks, and only warns. */
 
-#include "ngx_sandbox_redis.h"
+#include "ngx_sandbox_redis_private.h"
+
+
+typedef struct {
+    ngx_sandbox_redis_t          *redis;
+    const char                   *dropped;
+    const char                   *restarted;
+} ngx_sandbox_redis_check_t;
 
 
 static void ngx_sandbox_redis_check_info(void *data, ngx_int_t rc, redisReply *reply);
@@ -9,21 +16,31 @@ static ngx_str_t ngx_sandbox_redis_check_value(redisReply *reply, const char *na
 
 
 void
-ngx_sandbox_redis_check(ngx_sandbox_worker_t *worker)
+ngx_sandbox_redis_check(ngx_sandbox_redis_t *redis, const char *dropped, const char *restarted)
 {
-    ngx_sandbox_redis_args_t  args;
+    ngx_sandbox_redis_args_t    args;
+    ngx_sandbox_redis_check_t  *check;
 
-    ngx_sandbox_redis_args_init(&args, worker->cycle->pool);
+    check = ngx_palloc(redis->cycle->pool, sizeof(ngx_sandbox_redis_check_t));
+    if (check == NULL) {
+        return;
+    }
+
+    check->redis = redis;
+    check->dropped = dropped;
+    check->restarted = restarted;
+
+    ngx_sandbox_redis_args_init(&args, redis->cycle->pool);
     ngx_sandbox_redis_arg_literal(&args, "INFO");
 
-    (void) ngx_sandbox_redis_command(worker->redis, &args, ngx_sandbox_redis_check_info, worker);
+    (void) ngx_sandbox_redis_command(redis, &args, ngx_sandbox_redis_check_info, check);
 }
 
 
 static void
 ngx_sandbox_redis_check_info(void *data, ngx_int_t rc, redisReply *reply)
 {
-    ngx_sandbox_worker_t  *worker = data;
+    ngx_sandbox_redis_check_t  *check = data;
 
     ngx_str_t                  max, policy, aof;
     ngx_sandbox_redis_args_t   args;
@@ -41,18 +58,18 @@ ngx_sandbox_redis_check_info(void *data, ngx_int_t rc, redisReply *reply)
         && policy.len && !(policy.len == sizeof("noeviction") - 1
                            && ngx_strncmp(policy.data, "noeviction", policy.len) == 0))
     {
-        ngx_log_error(NGX_LOG_WARN, worker->log, 0,
-                      "redis at \"%V\" may drop keys (maxmemory-policy %V): runs and sandboxes would be forgotten, "
-                      "set \"maxmemory-policy noeviction\"", &worker->conf->redis->text, &policy);
+        ngx_log_error(NGX_LOG_WARN, check->redis->cycle->log, 0,
+                      "redis at \"%V\" may drop keys (maxmemory-policy %V): %s, "
+                      "set \"maxmemory-policy noeviction\"", &check->redis->conf->text, &policy, check->dropped);
     }
 
-    if (aof.len == 1 && aof.data[0] == '0') {
-        ngx_sandbox_redis_args_init(&args, worker->cycle->pool);
+    if (check->restarted && aof.len == 1 && aof.data[0] == '0') {
+        ngx_sandbox_redis_args_init(&args, check->redis->cycle->pool);
         ngx_sandbox_redis_arg_literal(&args, "CONFIG");
         ngx_sandbox_redis_arg_literal(&args, "GET");
         ngx_sandbox_redis_arg_literal(&args, "save");
 
-        (void) ngx_sandbox_redis_command(worker->redis, &args, ngx_sandbox_redis_check_save, worker);
+        (void) ngx_sandbox_redis_command(check->redis, &args, ngx_sandbox_redis_check_save, check);
     }
 }
 
@@ -60,7 +77,7 @@ ngx_sandbox_redis_check_info(void *data, ngx_int_t rc, redisReply *reply)
 static void
 ngx_sandbox_redis_check_save(void *data, ngx_int_t rc, redisReply *reply)
 {
-    ngx_sandbox_worker_t  *worker = data;
+    ngx_sandbox_redis_check_t  *check = data;
 
     if (rc != NGX_OK || reply->type != REDIS_REPLY_ARRAY || reply->elements != 2
         || reply->element[1]->type != REDIS_REPLY_STRING || reply->element[1]->len != 0)
@@ -68,9 +85,9 @@ ngx_sandbox_redis_check_save(void *data, ngx_int_t rc, redisReply *reply)
         return;
     }
 
-    ngx_log_error(NGX_LOG_WARN, worker->log, 0,
-                  "redis at \"%V\" keeps nothing on disk: its restart would end every run and forget every sandbox, "
-                  "set \"appendonly yes\"", &worker->conf->redis->text);
+    ngx_log_error(NGX_LOG_WARN, check->redis->cycle->log, 0,
+                  "redis at \"%V\" keeps nothing on disk: its restart would %s, "
+                  "set \"appendonly yes\"", &check->redis->conf->text, check->restarted);
 }
 
 

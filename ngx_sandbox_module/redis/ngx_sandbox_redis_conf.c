@@ -1,4 +1,4 @@
-/* The arguments of a directive that names a Redis server. */
+/* The arguments of a directive that names Redis servers. */
 
 #include "ngx_sandbox_redis_private.h"
 
@@ -14,6 +14,8 @@ typedef struct {
 } ngx_sandbox_redis_parameter_t;
 
 
+static ngx_uint_t ngx_sandbox_redis_conf_is_address(ngx_str_t *arg);
+static ngx_uint_t ngx_sandbox_redis_conf_twice(ngx_array_t *servers);
 static char *ngx_sandbox_redis_conf_address(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, ngx_str_t *value);
 static char *ngx_sandbox_redis_conf_parameter(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, ngx_str_t *arg,
     ngx_uint_t *seen);
@@ -22,7 +24,8 @@ static char *ngx_sandbox_redis_conf_user(ngx_conf_t *cf, ngx_sandbox_redis_conf_
 static char *ngx_sandbox_redis_conf_password(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, ngx_str_t *value);
 static char *ngx_sandbox_redis_conf_password_file(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf,
     ngx_str_t *value);
-static ssize_t ngx_sandbox_redis_conf_read_file(ngx_conf_t *cf, ngx_str_t *name, u_char *buf, size_t size);
+static ssize_t ngx_sandbox_redis_conf_read_file(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, ngx_str_t *name,
+    u_char *buf, size_t size);
 static char *ngx_sandbox_redis_conf_timeout(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, ngx_str_t *value);
 
 
@@ -37,44 +40,103 @@ static ngx_sandbox_redis_parameter_t  ngx_sandbox_redis_parameters[] = {
 
 
 char *
-ngx_sandbox_redis_conf_parse(ngx_conf_t *cf, ngx_str_t *args, ngx_uint_t nargs, ngx_sandbox_redis_conf_t **out)
+ngx_sandbox_redis_conf_parse(ngx_conf_t *cf, ngx_str_t *args, ngx_uint_t nargs, ngx_uint_t max,
+    ngx_array_t *servers)
 {
-    ngx_uint_t                 i, seen;
-    ngx_sandbox_redis_conf_t  *conf;
+    ngx_uint_t                  i, n, seen;
+    ngx_sandbox_redis_conf_t    common, **server;
 
-    conf = ngx_pcalloc(cf->pool, sizeof(ngx_sandbox_redis_conf_t));
-    if (conf == NULL) {
-        return NGX_CONF_ERROR;
-    }
+    ngx_memzero(&common, sizeof(ngx_sandbox_redis_conf_t));
 
-    conf->timeout = 2000;
+    common.directive = args[0];
+    common.timeout = 2000;
 
     if (cf->conf_file) {
-        conf->file = cf->conf_file->file.name.data;
-        conf->line = cf->conf_file->line;
+        common.file = cf->conf_file->file.name.data;
+        common.line = cf->conf_file->line;
     }
 
-    if (ngx_sandbox_redis_conf_address(cf, conf, &args[0]) != NGX_CONF_OK) {
+    for (n = 1; n < nargs && (n == 1 || ngx_sandbox_redis_conf_is_address(&args[n])); n++) { /* void */ }
+
+    if (n - 1 > max) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" takes at most %ui server%s, \"%V\" is one too many",
+                           &args[0], max, max == 1 ? "" : "s", &args[max + 1]);
         return NGX_CONF_ERROR;
     }
 
     seen = 0;
 
-    for (i = 1; i < nargs; i++) {
-        if (ngx_sandbox_redis_conf_parameter(cf, conf, &args[i], &seen) != NGX_CONF_OK) {
+    for (i = n; i < nargs; i++) {
+        if (ngx_sandbox_redis_conf_parameter(cf, &common, &args[i], &seen) != NGX_CONF_OK) {
             return NGX_CONF_ERROR;
         }
     }
 
-    if (conf->user.len && conf->password.len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"user\" needs \"password_file\" or \"password\" in \"sandbox_redis\"");
+    if (common.user.len && common.password.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"user\" needs \"password_file\" or \"password\" in \"%V\"",
+                           &args[0]);
         return NGX_CONF_ERROR;
     }
 
-    *out = conf;
+    for (i = 1; i < n; i++) {
+        server = ngx_array_push(servers);
+        if (server == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *server = ngx_palloc(cf->pool, sizeof(ngx_sandbox_redis_conf_t));
+        if (*server == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        **server = common;
+
+        if (ngx_sandbox_redis_conf_address(cf, *server, &args[i]) != NGX_CONF_OK) {
+            return NGX_CONF_ERROR;
+        }
+
+        if (ngx_sandbox_redis_conf_twice(servers)) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" names \"%V\" twice, and one server has one vote",
+                               &args[0], &args[i]);
+            return NGX_CONF_ERROR;
+        }
+    }
 
     return NGX_CONF_OK;
+}
+
+
+/* Parameters have a name and "=", which may occur in a path. */
+
+static ngx_uint_t
+ngx_sandbox_redis_conf_is_address(ngx_str_t *arg)
+{
+    return ngx_strncmp(arg->data, "unix:", sizeof("unix:") - 1) == 0
+           || ngx_strlchr(arg->data, arg->data + arg->len, '=') == NULL;
+}
+
+
+/* The last one; databases of one server do not count as two. */
+
+static ngx_uint_t
+ngx_sandbox_redis_conf_twice(ngx_array_t *servers)
+{
+    ngx_uint_t                  i;
+    ngx_sandbox_redis_conf_t  **server, *last;
+
+    server = servers->elts;
+    last = server[servers->nelts - 1];
+
+    for (i = 0; i < servers->nelts - 1; i++) {
+        if (ngx_cmp_sockaddr(server[i]->addr.sockaddr, server[i]->addr.socklen, last->addr.sockaddr,
+                             last->addr.socklen, 1)
+            == NGX_OK)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -93,13 +155,13 @@ ngx_sandbox_redis_conf_address(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, n
     u.default_port = NGX_SANDBOX_REDIS_PORT;
 
     if (ngx_parse_url(cf->pool, &u) != NGX_OK) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in \"%V\" of \"sandbox_redis\"",
-                           u.err ? u.err : "invalid address", value);
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in \"%V\" of \"%V\"",
+                           u.err ? u.err : "invalid address", value, &conf->directive);
         return NGX_CONF_ERROR;
     }
 
     if (u.naddrs == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "no host in \"%V\" of \"sandbox_redis\"", value);
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "no host in \"%V\" of \"%V\"", value, &conf->directive);
         return NGX_CONF_ERROR;
     }
 
@@ -153,21 +215,21 @@ ngx_sandbox_redis_conf_parameter(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf,
         name.len--;
 
         if (*seen & (1 << i)) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "duplicate \"%V\" in \"sandbox_redis\"", &name);
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "duplicate \"%V\" in \"%V\"", &name, &conf->directive);
             return NGX_CONF_ERROR;
         }
 
         *seen |= 1 << i;
 
         if (value.len == 0) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "empty \"%V\" in \"sandbox_redis\"", &name);
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "empty \"%V\" in \"%V\"", &name, &conf->directive);
             return NGX_CONF_ERROR;
         }
 
         return parameter[i].handler(cf, conf, &value);
     }
 
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\" in \"sandbox_redis\"", arg);
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\" in \"%V\"", arg, &conf->directive);
 
     return NGX_CONF_ERROR;
 }
@@ -181,7 +243,7 @@ ngx_sandbox_redis_conf_db(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, ngx_st
     n = ngx_atoi(value->data, value->len);
 
     if (n == NGX_ERROR || n > NGX_MAX_INT32_VALUE) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid db \"%V\" in \"sandbox_redis\"", value);
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid db \"%V\" in \"%V\"", value, &conf->directive);
         return NGX_CONF_ERROR;
     }
 
@@ -205,7 +267,7 @@ ngx_sandbox_redis_conf_password(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, 
 {
     if (conf->password.len) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "both \"password\" and \"password_file\" in \"sandbox_redis\"");
+                           "both \"password\" and \"password_file\" in \"%V\"", &conf->directive);
         return NGX_CONF_ERROR;
     }
 
@@ -231,7 +293,7 @@ ngx_sandbox_redis_conf_password_file(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *c
         return NGX_CONF_ERROR;
     }
 
-    n = ngx_sandbox_redis_conf_read_file(cf, value, p, NGX_SANDBOX_REDIS_PASSWORD_MAX + 1);
+    n = ngx_sandbox_redis_conf_read_file(cf, conf, value, p, NGX_SANDBOX_REDIS_PASSWORD_MAX + 1);
 
     if (n == NGX_ERROR) {
         return NGX_CONF_ERROR;
@@ -266,7 +328,8 @@ ngx_sandbox_redis_conf_password_file(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *c
 
 
 static ssize_t
-ngx_sandbox_redis_conf_read_file(ngx_conf_t *cf, ngx_str_t *name, u_char *buf, size_t size)
+ngx_sandbox_redis_conf_read_file(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, ngx_str_t *name, u_char *buf,
+    size_t size)
 {
     ssize_t   n;
     ngx_fd_t  fd;
@@ -275,7 +338,8 @@ ngx_sandbox_redis_conf_read_file(ngx_conf_t *cf, ngx_str_t *name, u_char *buf, s
 
     if (fd == NGX_INVALID_FILE) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
-                           ngx_open_file_n " \"%V\" failed, it is the password file of \"sandbox_redis\"", name);
+                           ngx_open_file_n " \"%V\" failed, it is the password file of \"%V\"", name,
+                           &conf->directive);
         return NGX_ERROR;
     }
 
@@ -283,7 +347,8 @@ ngx_sandbox_redis_conf_read_file(ngx_conf_t *cf, ngx_str_t *name, u_char *buf, s
 
     if (n == -1) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
-                           ngx_read_fd_n " \"%V\" failed, it is the password file of \"sandbox_redis\"", name);
+                           ngx_read_fd_n " \"%V\" failed, it is the password file of \"%V\"", name,
+                           &conf->directive);
     }
 
     if (ngx_close_file(fd) == NGX_FILE_ERROR) {
@@ -302,7 +367,7 @@ ngx_sandbox_redis_conf_timeout(ngx_conf_t *cf, ngx_sandbox_redis_conf_t *conf, n
     n = ngx_parse_time(value, 0);
 
     if (n == NGX_ERROR || n == 0 || n > NGX_SANDBOX_REDIS_TIMEOUT_MAX) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid timeout \"%V\" in \"sandbox_redis\"", value);
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid timeout \"%V\" in \"%V\"", value, &conf->directive);
         return NGX_CONF_ERROR;
     }
 

@@ -1,7 +1,7 @@
 /*
  * What the files of redis/ share; nobody else includes it.
  *
- *   ngx_sandbox_redis_conf.c     the directive's arguments
+ *   ngx_sandbox_redis_conf.c     arguments of the directives
  *   ngx_sandbox_redis_args.c     arguments of a call
  *   ngx_sandbox_redis_event.c    a hiredis context in nginx's event loop
  *   ngx_sandbox_redis_conn.c     machine of one connection

@@ -5,6 +5,7 @@
 #include "ngx_sandbox_provider.h"
 
 
+static void ngx_http_sandbox_status_redis(sbx_buf_t *b, ngx_sandbox_redis_t *redis);
 static void ngx_http_sandbox_status_definitions(sbx_buf_t *b, ngx_sandbox_main_conf_t *smcf);
 static void ngx_http_sandbox_status_string(sbx_buf_t *b, const char *name, ngx_str_t value);
 static void ngx_http_sandbox_status_number(sbx_buf_t *b, const char *name, uint64_t value);
@@ -17,6 +18,7 @@ ngx_http_sandbox_status_handler(ngx_http_request_t *r)
     sbx_mem_t              mem;
     ngx_str_t              body, id, version;
     ngx_int_t              rc;
+    ngx_uint_t             i;
     ngx_sandbox_worker_t  *w;
 
     if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
@@ -51,18 +53,20 @@ ngx_http_sandbox_status_handler(ngx_http_request_t *r)
     ngx_http_sandbox_status_number(&b, "drivers", w->ndrivers);
     sbx_buf_char(&b, ',');
     ngx_http_sandbox_status_number(&b, "viewers", w->nviewers);
-    sbx_buf_literal(&b, "},\"redis\":{");
-    ngx_http_sandbox_status_string(&b, "address", w->conf->redis->text);
-    sbx_buf_literal(&b, ",\"up\":");
+    sbx_buf_literal(&b, "},\"redis\":");
+    ngx_http_sandbox_status_redis(&b, w->redis);
+    sbx_buf_literal(&b, ",\"locks\":[");
 
-    if (ngx_sandbox_redis_up(w->redis)) {
-        sbx_buf_literal(&b, "true");
+    for (i = 0; i < w->nlocks; i++) {
 
-    } else {
-        sbx_buf_literal(&b, "false");
+        if (i) {
+            sbx_buf_char(&b, ',');
+        }
+
+        ngx_http_sandbox_status_redis(&b, w->locks[i]);
     }
 
-    sbx_buf_literal(&b, "},\"sandboxes\":[");
+    sbx_buf_literal(&b, "],\"sandboxes\":[");
     ngx_http_sandbox_status_definitions(&b, w->conf);
     sbx_buf_literal(&b, "]}\n");
 
@@ -73,6 +77,21 @@ ngx_http_sandbox_status_handler(ngx_http_request_t *r)
     body = ngx_sandbox_str(sbx_buf_view(&b));
 
     return ngx_http_sandbox_json(r, NGX_HTTP_OK, &body);
+}
+
+
+static void
+ngx_http_sandbox_status_redis(sbx_buf_t *b, ngx_sandbox_redis_t *redis)
+{
+    sbx_buf_char(b, '{');
+    ngx_http_sandbox_status_string(b, "address", *ngx_sandbox_redis_address(redis));
+
+    if (ngx_sandbox_redis_up(redis)) {
+        sbx_buf_literal(b, ",\"up\":true}");
+
+    } else {
+        sbx_buf_literal(b, ",\"up\":false}");
+    }
 }
 
 

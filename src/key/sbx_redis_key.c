@@ -61,12 +61,22 @@ sbx_redis_run_channel(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t tenant, sbx_st
 }
 
 
+/* One tag for all: the scripts of leases touch the counter of fencing numbers as well. */
+
 void
 sbx_redis_lease_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t name)
 {
-    sbx_buf_str(out, prefix);
-    sbx_buf_literal(out, "lease:");
+    sbx_redis_fence_key(out, prefix);
+    sbx_buf_char(out, ':');
     sbx_buf_str(out, name);
+}
+
+
+void
+sbx_redis_fence_key(sbx_buf_t *out, sbx_str_t prefix)
+{
+    sbx_buf_str(out, prefix);
+    sbx_buf_literal(out, "{lease}");
 }
 
 

@@ -19,7 +19,8 @@ void sbx_redis_index_key(sbx_buf_t *out, sbx_str_t prefix, const char *what);   
 /* Runs that count for max_runs, of all tenants or of one; of one definition {d:<name>}. */
 void sbx_redis_limit_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t definition, sbx_str_t tenant);
 void sbx_redis_run_channel(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t tenant, sbx_str_t run_id);
-void sbx_redis_lease_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t name);
+void sbx_redis_lease_key(sbx_buf_t *out, sbx_str_t prefix, sbx_str_t name);       /* {lease}:NAME */
+void sbx_redis_fence_key(sbx_buf_t *out, sbx_str_t prefix);                        /* {lease}: the highest number given */
 
 /* Members of the index sets: <tenant>:<runId>, and back. */
 void sbx_redis_member(sbx_buf_t *out, sbx_str_t tenant, sbx_str_t id);

@@ -47,6 +47,12 @@ for my $id ('run', '{', '}', '{}', 'a}b', 'x{y}z') {
     );
 
     is script(@$_)->[0], 'OK', "$id: $_->[0]" for @life;
+
+    my $lease = ["s:{lease}:$id", 's:{lease}'];
+
+    is script('acquire_lease', $lease, 'A', 1000, 1)->[0], 1, "$id: acquire_lease";
+    is script('extend_lease', $lease, 'A', 1000, 1), 1, "$id: extend_lease";
+    is script('release_lease', [$lease->[0]], 'A', $lease->[0]), 1, "$id: release_lease";
     like script('forget', [$k->{active}], $k->{member})->[0], qr/^(?:OK|HELD)\z/, "$id: forget";
 }
 

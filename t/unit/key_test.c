@@ -221,7 +221,7 @@ redis_names(void **state)
     assert_buf(&out, "p:ab12:n:run");
     sbx_buf_clear(&out);
     sbx_redis_lease_key(&out, str("p:"), str("sandbox:k"));
-    assert_buf(&out, "p:lease:sandbox:k");
+    assert_buf(&out, "p:{lease}:sandbox:k");
 
     sbx_buf_clear(&out);
     sbx_redis_member(&out, str("-"), str("a:b:c"));

@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  the lease
 -- ARGV[1]  the holder's token
--- ARGV[2]  channel
+-- ARGV[2]  channel; empty: nobody has to be woken
 --
 -- 1  released
 -- 0  it was over, or somebody else's
@@ -12,6 +12,9 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then
 end
 
 redis.call('DEL', KEYS[1])
-redis.call('PUBLISH', ARGV[2], 'released')
+
+if ARGV[2] ~= '' then
+    redis.call('PUBLISH', ARGV[2], 'released')
+end
 
 return 1

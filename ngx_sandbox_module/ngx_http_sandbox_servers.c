@@ -1,0 +1,123 @@
+/* What all definitions share: the state Redis, the lock servers, the zone of this host's workers. */
+
+#include "ngx_http_sandbox.h"
+#include "ngx_sandbox_lease.h"
+#include "ngx_sandbox_redis.h"
+
+
+#define NGX_HTTP_SANDBOX_ZONE      (8 * 1024 * 1024)
+#define NGX_HTTP_SANDBOX_ZONE_MIN  (128 * 1024)
+
+
+char *
+ngx_http_sandbox_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_main_conf_t  *smcf = conf;
+
+    ngx_str_t  *value;
+
+    if (smcf->redis.nelts) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    return ngx_sandbox_redis_conf_parse(cf, value, cf->args->nelts, 1, &smcf->redis);
+}
+
+
+char *
+ngx_http_sandbox_lock_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_main_conf_t  *smcf = conf;
+
+    ngx_str_t  *value;
+
+    if (smcf->locks.nelts) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_sandbox_redis_conf_parse(cf, value, cf->args->nelts, SBX_LEASE_SERVERS_MAX, &smcf->locks)
+        != NGX_CONF_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    if (smcf->locks.nelts % 2 == 0) {
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                           "an even number of servers in \"%V\": %ui of them bear the loss of no more than %ui do",
+                           &value[0], smcf->locks.nelts, smcf->locks.nelts - 1);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* sandbox_zone NAME:SIZE */
+
+char *
+ngx_http_sandbox_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_sandbox_main_conf_t  *smcf = conf;
+
+    u_char     *p;
+    ssize_t     size;
+    ngx_str_t  *value, name, s;
+
+    if (smcf->zone) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    name = value[1];
+    p = ngx_strlchr(name.data, name.data + name.len, ':');
+    size = NGX_ERROR;
+
+    if (p && p != name.data) {
+        s.data = p + 1;
+        s.len = name.data + name.len - s.data;
+        name.len = p - name.data;
+
+        size = ngx_parse_size(&s);
+    }
+
+    if (size == NGX_ERROR) {
+        return "has an invalid parameter, use NAME:SIZE";
+    }
+
+    if (size < NGX_HTTP_SANDBOX_ZONE_MIN) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" is too small in \"%V\", it needs %uzk", &value[1],
+                           &value[0], (size_t) NGX_HTTP_SANDBOX_ZONE_MIN / 1024);
+        return NGX_CONF_ERROR;
+    }
+
+    smcf->zone = ngx_sandbox_lease_zone(cf, &name, size);
+
+    return smcf->zone ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+char *
+ngx_http_sandbox_init_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf)
+{
+    ngx_str_t  zone = ngx_string("sandbox");
+    ngx_str_t  redis[] = { ngx_string("sandbox_redis"), ngx_string("127.0.0.1:6379") };
+
+    if (smcf->redis.nelts == 0
+        && ngx_sandbox_redis_conf_parse(cf, redis, 2, 1, &smcf->redis) != NGX_CONF_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    if (smcf->used && smcf->zone == NULL) {
+        smcf->zone = ngx_sandbox_lease_zone(cf, &zone, NGX_HTTP_SANDBOX_ZONE);
+        if (smcf->zone == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
