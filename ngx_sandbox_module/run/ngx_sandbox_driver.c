@@ -434,23 +434,14 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
 static ngx_uint_t
 ngx_sandbox_driver_sound(sbx_fields_t *f)
 {
-    size_t              i, digit;
-    sbx_str_t           text;
+    ngx_uint_t          i;
     static const char  *numbers[] = { "n", "k", "bytes" };
 
     for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        text = sbx_fields_get(f, numbers[i]);
-
         /* as the scripts take them */
 
-        if (text.len == 0 || text.len > 15) {
+        if (sbx_fields_u64(f, numbers[i], UINT64_MAX) >= (uint64_t) 1 << 53) {
             return 0;
-        }
-
-        for (digit = 0; digit < text.len; digit++) {
-            if (text.data[digit] < '0' || text.data[digit] > '9') {
-                return 0;
-            }
         }
     }
 

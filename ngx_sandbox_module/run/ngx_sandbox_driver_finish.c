@@ -278,7 +278,10 @@ ngx_sandbox_driver_finish_send(ngx_sandbox_driver_t *d)
         return;
     }
 
-    if (!d->diverged) {
+    if (d->diverged) {
+        ngx_str_set(&finish.chain, "");
+
+    } else {
         finish.chain.data = d->chain;
         finish.chain.len = SBX_CHAIN_LEN;
     }
@@ -367,7 +370,7 @@ ngx_sandbox_driver_end_chunk(ngx_sandbox_driver_t *d)
 }
 
 
-/* without a transcript that stands where the log stands, only the end itself can be told, and the log gives its number */
+/* without a transcript that stands where the log stands, only the end itself can be told; the log gives its number */
 
 static ngx_int_t
 ngx_sandbox_driver_end_bare(ngx_sandbox_driver_t *d)

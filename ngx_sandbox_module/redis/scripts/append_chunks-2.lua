@@ -27,7 +27,9 @@ local carried = 8192
 
 -- What anybody else wrote is no number of ours.
 local function whole(text)
-    return text and #text < 16 and string.match(text, '^%d+$') and tonumber(text)
+    local n = text and string.match(text, '^%d+$') and tonumber(text)
+
+    return n and n < 9007199254740992 and n
 end
 
 local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'chain', 'n', 'k', 'bytes', 'journalPos')

@@ -57,7 +57,7 @@ end
 
 -- Cut exactly behind the last entry: say so rather than let the reader ask again.
 if not ended then
-    ended = last == tostring(rec[2]) .. '-' .. tostring(rec[3])
+    ended = last == (rec[2] or '') .. '-' .. (rec[3] or '')
 end
 
 local closed = rec[1] == 'completed' or rec[1] == 'failed' or rec[1] == 'aborted' or rec[1] == 'interrupted'
