@@ -44,7 +44,7 @@ use base 'Exporter';
 our @EXPORT = qw(redis redis_pid stop_redis start_redis wait_for slurp spew
                  sandbox_root alive http sse_events processes);
 
-my ($top, $tmp, $owner, $redis_pid, $port_lock, $blocks, $failed);
+my ($top, $tmp, $owner, $redis_pid, $port_lock, $blocks, $failed, $lifeline);
 
 sub settle
 {
@@ -56,6 +56,7 @@ sub settle
     $tmp = File::Temp::tempdir('sandbox-test-XXXXXX', TMPDIR => 1);
     chmod 0755, $tmp;
 
+    watch_over();
     choose_harness();
 
     my $build = $ENV{SANDBOX_TEST_BUILD} || "$top/build";
@@ -75,6 +76,34 @@ sub settle
     $ENV{TEST_NGINX_AGENT} = "$tmp/agent";
 
     delete $ENV{TEST_NGINX_PORT};
+}
+
+
+# a file that is killed cannot stop its nginx and agents: a child sees it go, and does
+
+sub watch_over
+{
+    pipe my $end, $lifeline or die "cannot make a pipe: $!\n";
+
+    my $pid = fork // die "cannot fork: $!\n";
+
+    return if $pid;
+
+    close $lifeline;
+    POSIX::setsid();
+    open $_, '+<', '/dev/null' for \*STDIN, \*STDOUT, \*STDERR;
+
+    $0 = 'watches over a suite';
+    1 while !defined sysread $end, my $byte, 1;
+
+    for (1 .. 50) {
+        my @left = grep { (slurp("/proc/$_/cmdline") // '') =~ m{\Q$tmp/} } map { m{(\d+)$} } glob '/proc/[0-9]*';
+        last if !@left;
+        kill 'KILL', @left;
+        Time::HiRes::sleep(0.1);
+    }
+
+    POSIX::_exit(0);
 }
 
 
