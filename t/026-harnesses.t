@@ -20,7 +20,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: agui: events pass, the agent's own start and end do not (C13)
+=== TEST 1: agui: events pass, the agent's own start and end do not (C13, C15)
 --- sandbox
     harness agui;
 --- agent

@@ -39,7 +39,7 @@ is(launches(), 1, "$name - still one launch");
 
 
 
-=== TEST 2: POST of a finished run replays it, whatever its body says (A23)
+=== TEST 2: POST of a finished run replays it, whatever its body says (A23, E13)
 --- check
 gate('end');
 my $first = read_http(post('r1'))->{body};

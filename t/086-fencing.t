@@ -122,7 +122,7 @@ run_tests();
 
 __DATA__
 
-=== TEST 1: stopped while the agent talks, and longer than it may be silent
+=== TEST 1: stopped while the agent talks, and longer than it may be silent (E01)
 --- agent
 #!/bin/sh
 . "${0%/*}/agent.sh"
@@ -152,7 +152,7 @@ is(launches(), 1, "$name - one launch");
 
 
 
-=== TEST 2: stopped before the end, which another makes, and a further turn follows
+=== TEST 2: stopped before the end, which another makes, and a further turn follows (E01)
 --- check
 my $calm = undisturbed();
 my $s = stopped('r1', '"delta":"w99"');

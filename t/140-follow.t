@@ -81,7 +81,7 @@ is(join(' ', grep { /-$/ } far_ranges()), 'bytes=0-', "$name - one request");
 
 
 
-=== TEST 3: whatever ends a response, the next one begins at the byte that was reached (D11)
+=== TEST 3: whatever ends a response, the next one begins at the byte that was reached (D02, D11)
 --- far: cut clean reset garbage bad_gateway nothing headers cut clean follow
 --- proxy
     proxy_read_timeout 1s;

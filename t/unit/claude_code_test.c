@@ -331,6 +331,8 @@ test_server_tools_and_parts(void **state)
 }
 
 
+/* C06, for denials */
+
 static void
 test_notices(void **state)
 {
@@ -364,6 +366,8 @@ test_notices(void **state)
     run_close(&r);
 }
 
+
+/* C15 */
 
 static void
 test_lines_that_are_none(void **state)
