@@ -22,7 +22,7 @@ for my $file (@files) {
     my %told = map { $_ => 1 } $header =~ /^[- ]+ARGV\[(\d+)\]/mg;
     is_deeply [grep { !$told{$_} } sort keys %used], [], "$name: its arguments are explained";
 
-    is_deeply [$code =~ /redis\.call\(['\"]\w+['\"], (?!KEYS\[|ARGV\[\d+\], ['"]\w+['"]\))([^)]*)\)/g], [],
+    is_deeply [$code =~ /redis\.call\(['\"]\w+['\"], (?!KEYS\[|ARGV\[\d+\], (?:['"]\w+['"]|\w+)\))([^)]*)\)/g], [],
         "$name: every key is a KEYS, every channel an ARGV";
     unlike $code, qr/\bKEYS\[\d+\] *\.\.|\.\. *KEYS\b/, "$name: builds no key";
     unlike $code, qr/tostring/, "$name: no number through tostring";
