@@ -25,7 +25,7 @@ add_block_preprocessor(sub {
     $block->set_value('agent', $agent) if !defined $block->agent;
 });
 
-sub lease_of { return "sandbox:lease:sandbox:$_[0]" }
+sub lease_of { return "sandbox:{lease}:sandbox:$_[0]" }
 sub directories { return grep { -d && !/\.trash/ } glob sandbox_root() . '/sbx-*' }
 
 # a run as another place would have left it, its claim over
