@@ -121,14 +121,14 @@ my ($key) = read_http(post('r0', thread => 't0'), until => qr/sandboxKey/)->{bod
 cancel('{"runId":"r0"}');
 ok(wait_for(sub { status_of('r0') eq 'aborted' && !exists record('r0')->{phase} }), "$name - a run before");
 unlink glob "$ENV{TEST_NGINX_TMP}/pid-*";
-redis('SET', "sandbox:lease:sandbox:$key", 'somebody', 'PX', 60000);
+redis('SET', "sandbox:{lease}:sandbox:$key", 'somebody', 'PX', 60000);
 my $h = post('r1', thread => 't0');
 read_http($h, until => 'RUN_STARTED');
 is(cancel('{"runId":"r1"}')->{code}, 204, "$name - 204");
 my $r = read_http($h);
 like($r->{body}, qr/"code":"cancelled"/, "$name - told, with the sandbox's lease held by somebody");
 is(status_of('r1'), 'aborted', "$name - status");
-redis('DEL', "sandbox:lease:sandbox:$key");
+redis('DEL', "sandbox:{lease}:sandbox:$key");
 ok(wait_for(sub { !exists record('r1')->{phase} }), "$name - over");
 ok(!-e "$ENV{TEST_NGINX_TMP}/pid-agent", "$name - the agent never ran");
 

@@ -59,7 +59,7 @@ test('a page that comes while the sandbox is being made sees life at once, and t
 
   // somebody else has the sandbox: for this run it is as good as one that takes long to make
   const { sandboxKey } = await (await fetch(`${stage.chat}?threadId=slow`)).json()
-  const lease = `sandbox:lease:sandbox:${sandboxKey}`
+  const lease = `sandbox:{lease}:sandbox:${sandboxKey}`
   await until('the lease is free', () => stage.redisCli('SET', lease, 'somebody', 'NX', 'PX', '600000').trim() === 'OK')
 
   const started = await stage.nginx.post(input('slow', 'second', { runId: 'slow-2' }))
