@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Server, TOP, endProcesses, freePort, until } from './sandbox.mjs'
 
-const BUILD = process.env.SANDBOX_TEST_BUILD ?? join(TOP, 'build')
+export const BUILD = process.env.SANDBOX_TEST_BUILD ?? join(TOP, 'build')
 
 /** A plan that is soon told, with characters of two, three and four bytes. */
 export const SHORT = `
@@ -78,8 +78,8 @@ export class Stage {
     return stage
   }
 
-  /** http, server(stage): more of nginx's configuration. */
-  async #start({ http = '', server = () => '' }) {
+  /** http, server(stage): more of nginx's configuration; harnesses: each gets a location of its name in /api/. */
+  async #start({ http = '', server = () => '', harnesses = [] }) {
     this.dir = mkdtempSync(join(tmpdir(), 'sandbox-e2e-'))
     this.nginxes = []
     chmodSync(this.dir, 0o755)
@@ -92,22 +92,27 @@ export class Stage {
       '--dir', this.dir, '--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'], { stdio: 'ignore' })
     await until('redis-server is up', () => existsSync(join(this.dir, 'redis.sock')))
 
+    const definition = (name, harness) => `
+      sandbox ${name} {
+        provider local ${this.dir}/sandboxes;
+        isolation none;
+        harness ${harness};
+        agent_command ${this.dir}/agent;
+      }`
+
     this.port = await freePort()
     this.module = (dir, port, more) => Nginx.start(join(this.dir, dir), `
       sandbox_redis unix:${this.dir}/redis.sock;
       sandbox_helper ${BUILD}/sandbox-helper;
-      sandbox t {
-        provider local ${this.dir}/sandboxes;
-        isolation none;
-        harness claude_code;
-        agent_command ${this.dir}/agent;
-      }
+      ${definition('t', 'claude_code')}
+      ${harnesses.map((name) => definition(name, name)).join('')}
       ${http}
       server {
         listen 127.0.0.1:${port};
         location = /api/chat { sandbox_run t; }
         location = /api/chat.ndjson { sandbox_stream_format ndjson; sandbox_run t; }
         location = /api/chat/cancel { sandbox_cancel t; }
+        ${harnesses.map((name) => `location = /api/${name} { sandbox_run ${name}; }`).join('\n')}
         ${server(this)}
       }`, { binary: join(BUILD, 'nginx'), main: `load_module ${BUILD}/ngx_http_sandbox_module.so;`, port, ...more })
 
