@@ -35,6 +35,7 @@ typedef struct {
 
 static void ngx_http_sandbox_accept_known(void *data, ngx_sandbox_store_result_t *result);
 static ngx_int_t ngx_http_sandbox_accept_check(ngx_http_sandbox_acceptance_t *a);
+static ngx_uint_t ngx_http_sandbox_accept_answers_tool(const sbx_json_t *messages);
 static void ngx_http_sandbox_accept_admitted(void *data, ngx_http_sandbox_admit_e outcome, ngx_str_t *holder);
 static void ngx_http_sandbox_accept_busy(ngx_http_sandbox_acceptance_t *a, ngx_str_t *holder);
 static void ngx_http_sandbox_accept_create(ngx_http_sandbox_acceptance_t *a);
@@ -147,8 +148,14 @@ ngx_http_sandbox_accept_check(ngx_http_sandbox_acceptance_t *a)
     sbx_sandbox_key_input_t   in;
 
     sbx_buf_init(&prompt, &sbx_mem_default, 0);
-    rc = sbx_prompt(&prompt, SBX_PROMPT_CLAUDE_CODE, a->input->messages, sbx_null_string, &resume);
+    rc = sbx_prompt(&prompt, a->definition->harness->prompt, a->input->messages, sbx_null_string, &resume);
     sbx_buf_free(&prompt);
+
+    if (rc == SBX_DECLINED && ngx_http_sandbox_accept_answers_tool(a->input->messages)) {
+        ngx_str_set(&detail, "The last of \"messages\" is the result of a tool, but this agent runs its tools itself: "
+                             "add a user message with text, that is what it is told.");
+        return ngx_http_sandbox_problem(a->request, NGX_HTTP_BAD_REQUEST, "invalid-body", &detail, NULL);
+    }
 
     if (rc == SBX_DECLINED || rc == SBX_INVALID) {
         ngx_str_set(&detail, "The last of \"messages\" must be a user message with text: that is what the agent is told.");
@@ -176,6 +183,13 @@ ngx_http_sandbox_accept_check(ngx_http_sandbox_acceptance_t *a)
     }
 
     return NGX_DECLINED;
+}
+
+
+static ngx_uint_t
+ngx_http_sandbox_accept_answers_tool(const sbx_json_t *messages)
+{
+    return sbx_str_is(sbx_json_string(sbx_json_get(messages->u.list.last, "role")), "tool");
 }
 
 

@@ -138,7 +138,31 @@ like($got->{events}[-1][1], qr/RUN_FINISHED/, "$name - to the end");
 
 
 
-=== TEST 7: a program must be named
+=== TEST 7: agui: a call that the client answers: its result is told in the next run (A27)
+--- sandbox
+    harness agui;
+--- agent
+#!/bin/sh
+read -r first
+case $first in
+    look) echo '{"type":"TOOL_CALL_START","toolCallId":"c1","toolCallName":"look"}'
+          echo '{"type":"TOOL_CALL_END","toolCallId":"c1"}' ;;
+    *)    printf '{"type":"TEXT_MESSAGE_CHUNK","delta":"%s"}\n' "$(tr '\n' '|')" ;;
+esac
+echo '{"type":"RUN_FINISHED"}'
+--- check
+my $r = read_http(post('r1', text => 'look'));
+unlike($r->{body}, qr/TOOL_CALL_RESULT/, "$name - nobody answers for the client");
+like((chunks($r->{body}))[-1], qr/RUN_FINISHED/, "$name - the run is over");
+my $messages = '[{"role":"user","content":"look"},{"role":"assistant","toolCalls":[{"id":"c1","type":"function",'
+               . '"function":{"name":"look","arguments":"{}"}}]},{"role":"tool","toolCallId":"c1","content":"a cat"}]';
+$r = read_http(open_http('POST', '/chat', body => qq({"threadId":"t1","runId":"r2","messages":$messages})));
+is(texts($r->{body}), 'User: look|Tool call c1: look {}||Tool result c1: a cat', "$name - told");
+like((chunks($r->{body}))[-1], qr/RUN_FINISHED/, "$name - by a run of its own");
+
+
+
+=== TEST 8: a program must be named
 --- http_config
     sandbox x { provider local $TEST_NGINX_SANDBOX_ROOT; isolation none; harness text; }
 --- config
@@ -148,7 +172,7 @@ qr/\[emerg\] .*sandbox "x" does not say which program "harness text" runs, add "
 
 
 
-=== TEST 8: a program is named once
+=== TEST 9: a program is named once
 --- http_config
     sandbox x { provider local $TEST_NGINX_SANDBOX_ROOT; isolation none; agent_command a; harness text command=b; }
 --- config

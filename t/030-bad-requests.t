@@ -248,3 +248,13 @@ GET /chat?threadId=t1
 --- error_code: 403
 --- response_body_like chop
 "code":"tenant-missing"
+
+
+
+=== TEST 24: the result of a tool, for an agent that runs its tools itself (A27)
+--- request
+POST /chat
+{"threadId":"t1","runId":"r1","messages":[{"role":"user","content":"hi"},{"role":"tool","toolCallId":"c","content":"x"}]}
+--- error_code: 400
+--- response_body_like chop
+"code":"invalid-body","detail":"The last of \\"messages\\" is the result of a tool, but this agent runs its tools itself: add a user message

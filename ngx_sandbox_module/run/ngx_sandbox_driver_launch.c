@@ -370,7 +370,7 @@ ngx_sandbox_driver_launch_op(ngx_sandbox_driver_t *d)
 
     if (arena == NULL
         || sbx_json_parse(arena, ngx_sandbox_sbx(d->input), NULL, &input, NULL) != SBX_OK
-        || sbx_prompt(&prompt, SBX_PROMPT_CLAUDE_CODE, sbx_json_get(input, "messages"),
+        || sbx_prompt(&prompt, d->harness->prompt, sbx_json_get(input, "messages"),
                       ngx_sandbox_sbx(d->session), &resume)
            != SBX_OK)
     {

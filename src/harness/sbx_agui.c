@@ -27,7 +27,8 @@ const sbx_harness_t  sbx_harness_agui = {
     sbx_agui_destroy,
     NULL,
     sbx_generic_command,
-    false
+    false,
+    SBX_PROMPT_AGUI
 };
 
 

@@ -20,7 +20,8 @@ const sbx_harness_t  sbx_harness_claude_code = {
     sbx_cc_destroy,
     sbx_cc_text_line,
     sbx_claude_code_command,
-    true
+    true,
+    SBX_PROMPT_CLAUDE_CODE
 };
 
 

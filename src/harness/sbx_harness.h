@@ -13,6 +13,7 @@
 
 #include "sbx_command.h"
 #include "../chunk/sbx_chunk.h"
+#include "../record/sbx_prompt.h"
 
 
 typedef struct {
@@ -70,6 +71,7 @@ typedef struct {
     /* A line for sh -c that starts the agent, every value quoted.  SBX_NOMEM. */
     sbx_rc_e  (*command)(sbx_buf_t *out, const sbx_command_t *command);
     bool        has_program;        /* it knows which program to run */
+    sbx_prompt_style_e  prompt;     /* what it is told */
 } sbx_harness_t;
 
 const sbx_harness_t *sbx_harness_find(sbx_str_t name);      /* NULL: no such harness */

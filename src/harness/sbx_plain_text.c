@@ -38,7 +38,8 @@ const sbx_harness_t  sbx_harness_text = {
     sbx_plain_destroy,
     sbx_plain_line,
     sbx_generic_command,
-    false
+    false,
+    SBX_PROMPT_CLAUDE_CODE
 };
 
 

@@ -3,7 +3,14 @@
 #include "../base/sbx_text.h"
 
 
-static sbx_rc_e sbx_prompt_history(sbx_buf_t *out, const sbx_json_t *messages, bool *any);
+static bool sbx_prompt_is_result(sbx_prompt_style_e style, const sbx_json_t *message);
+static sbx_rc_e sbx_prompt_told(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *told, bool *any);
+static sbx_rc_e sbx_prompt_history(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *messages,
+    const sbx_json_t *told);
+static sbx_rc_e sbx_prompt_message(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *message);
+static sbx_rc_e sbx_prompt_said(sbx_buf_t *out, const char *who, const sbx_json_t *message);
+static sbx_rc_e sbx_prompt_calls(sbx_buf_t *out, const sbx_json_t *calls);
+static sbx_rc_e sbx_prompt_result(sbx_buf_t *out, const sbx_json_t *message);
 static sbx_rc_e sbx_prompt_text(sbx_buf_t *out, const sbx_json_t *message, bool *any);
 static sbx_rc_e sbx_prompt_content(sbx_buf_t *out, const sbx_json_t *content);
 static sbx_rc_e sbx_prompt_parts(sbx_buf_t *out, const sbx_json_t *parts);
@@ -16,11 +23,7 @@ sbx_prompt(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *messages,
     bool               any;
     size_t             start;
     sbx_rc_e           rc;
-    const sbx_json_t  *last;
-
-    /* The three harnesses take the same text so far. */
-
-    (void) style;
+    const sbx_json_t  *m, *told;
 
     *resume = sbx_null_string;
     start = out->len;
@@ -29,13 +32,17 @@ sbx_prompt(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *messages,
         return SBX_INVALID;
     }
 
-    last = messages->u.list.last;
+    /* What the agent is told is the last message: of results all that came together. */
 
-    if (last == NULL || !sbx_str_is(sbx_json_string(sbx_json_get(last, "role")), "user")) {
-        return SBX_DECLINED;
+    told = NULL;
+
+    for (m = messages->u.list.first; m != NULL; m = m->next) {
+        if (told == NULL || !sbx_prompt_is_result(style, m) || !sbx_prompt_is_result(style, told)) {
+            told = m;
+        }
     }
 
-    rc = sbx_prompt_text(out, last, &any);
+    rc = sbx_prompt_told(out, style, told, &any);
 
     if (rc != SBX_OK) {
         return rc;
@@ -53,7 +60,134 @@ sbx_prompt(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *messages,
 
     out->len = start;
 
-    rc = sbx_prompt_history(out, messages, &any);
+    rc = sbx_prompt_history(out, style, messages, told);
+
+    if (rc != SBX_OK) {
+        return rc;
+    }
+
+    if (out->len != start) {
+        sbx_buf_char(out, '\n');
+    }
+
+    return sbx_prompt_told(out, style, told, &any);
+}
+
+
+static bool
+sbx_prompt_is_result(sbx_prompt_style_e style, const sbx_json_t *message)
+{
+    return style == SBX_PROMPT_AGUI && sbx_str_is(sbx_json_string(sbx_json_get(message, "role")), "tool");
+}
+
+
+static sbx_rc_e
+sbx_prompt_told(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *told, bool *any)
+{
+    sbx_rc_e  rc;
+
+    *any = false;
+
+    if (sbx_str_is(sbx_json_string(sbx_json_get(told, "role")), "user")) {
+        return sbx_prompt_text(out, told, any);
+    }
+
+    for ( /* void */ ; told != NULL && sbx_prompt_is_result(style, told); told = told->next) {
+
+        if (*any) {
+            sbx_buf_char(out, '\n');
+        }
+
+        rc = sbx_prompt_result(out, told);
+
+        if (rc != SBX_OK) {
+            return rc;
+        }
+
+        *any = true;
+    }
+
+    return out->rc;
+}
+
+
+static sbx_rc_e
+sbx_prompt_history(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *messages, const sbx_json_t *told)
+{
+    size_t             start, head;
+    sbx_rc_e           rc;
+    const sbx_json_t  *m;
+
+    start = out->len;
+    sbx_buf_literal(out, "Previous conversation:\n");
+    head = out->len;
+
+    for (m = messages->u.list.first; m != told; m = m->next) {
+
+        if (m->type == SBX_JSON_NULL) {
+            return SBX_INVALID;
+        }
+
+        rc = sbx_prompt_message(out, style, m);
+
+        if (rc != SBX_OK) {
+            return rc;
+        }
+    }
+
+    if (out->len == head) {
+        out->len = start;
+    }
+
+    return out->rc;
+}
+
+
+/* What the message says, as lines; nothing for one that says nothing. */
+
+static sbx_rc_e
+sbx_prompt_message(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *message)
+{
+    sbx_rc_e   rc;
+    sbx_str_t  role;
+
+    role = sbx_json_string(sbx_json_get(message, "role"));
+
+    if (sbx_str_is(role, "user")) {
+        return sbx_prompt_said(out, "User: ", message);
+    }
+
+    if (sbx_str_is(role, "assistant")) {
+        rc = sbx_prompt_said(out, "Assistant: ", message);
+
+        if (rc == SBX_OK && style == SBX_PROMPT_AGUI) {
+            rc = sbx_prompt_calls(out, sbx_json_get(message, "toolCalls"));
+        }
+
+        return rc;
+    }
+
+    if (sbx_prompt_is_result(style, message)) {
+        rc = sbx_prompt_result(out, message);
+        sbx_buf_char(out, '\n');
+        return rc;
+    }
+
+    return out->rc;
+}
+
+
+static sbx_rc_e
+sbx_prompt_said(sbx_buf_t *out, const char *who, const sbx_json_t *message)
+{
+    bool      any;
+    size_t    start;
+    sbx_rc_e  rc;
+
+    start = out->len;
+    sbx_buf_str(out, (sbx_str_t) { who, strlen(who) });
+
+    rc = sbx_prompt_text(out, message, &any);
 
     if (rc != SBX_OK) {
         return rc;
@@ -61,63 +195,50 @@ sbx_prompt(sbx_buf_t *out, sbx_prompt_style_e style, const sbx_json_t *messages,
 
     if (any) {
         sbx_buf_char(out, '\n');
+
+    } else {
+        out->len = start;
     }
 
-    return sbx_prompt_text(out, last, &any);
+    return out->rc;
 }
 
 
 static sbx_rc_e
-sbx_prompt_history(sbx_buf_t *out, const sbx_json_t *messages, bool *any)
+sbx_prompt_calls(sbx_buf_t *out, const sbx_json_t *calls)
 {
-    bool               text;
-    size_t             start;
-    sbx_rc_e           rc;
-    sbx_str_t          role;
-    const sbx_json_t  *m;
+    const sbx_json_t  *call, *function;
 
-    *any = false;
+    if (!sbx_json_is(calls, SBX_JSON_ARRAY)) {
+        return out->rc;
+    }
 
-    for (m = messages->u.list.first; m != messages->u.list.last; m = m->next) {
+    for (call = calls->u.list.first; call != NULL; call = call->next) {
+        function = sbx_json_get(call, "function");
 
-        if (m->type == SBX_JSON_NULL) {
-            return SBX_INVALID;
-        }
-
-        role = sbx_json_string(sbx_json_get(m, "role"));
-        start = out->len;
-
-        if (!*any) {
-            sbx_buf_literal(out, "Previous conversation:\n");
-        }
-
-        if (sbx_str_is(role, "user")) {
-            sbx_buf_literal(out, "User: ");
-
-        } else if (sbx_str_is(role, "assistant")) {
-            sbx_buf_literal(out, "Assistant: ");
-
-        } else {
-            out->len = start;
-            continue;
-        }
-
-        rc = sbx_prompt_text(out, m, &text);
-
-        if (rc != SBX_OK) {
-            return rc;
-        }
-
-        if (!text) {
-            out->len = start;
-            continue;
-        }
-
+        sbx_buf_literal(out, "Tool call ");
+        sbx_buf_str(out, sbx_json_string(sbx_json_get(call, "id")));
+        sbx_buf_literal(out, ": ");
+        sbx_buf_str(out, sbx_json_string(sbx_json_get(function, "name")));
+        sbx_buf_char(out, ' ');
+        sbx_buf_str(out, sbx_json_string(sbx_json_get(function, "arguments")));
         sbx_buf_char(out, '\n');
-        *any = true;
     }
 
     return out->rc;
+}
+
+
+static sbx_rc_e
+sbx_prompt_result(sbx_buf_t *out, const sbx_json_t *message)
+{
+    bool  any;
+
+    sbx_buf_literal(out, "Tool result ");
+    sbx_buf_str(out, sbx_json_string(sbx_json_get(message, "toolCallId")));
+    sbx_buf_literal(out, ": ");
+
+    return sbx_prompt_text(out, message, &any);
 }
 
 

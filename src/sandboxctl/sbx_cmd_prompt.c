@@ -52,7 +52,7 @@ sbx_cmd_prompt(int argc, char **argv)
     }
 
     if (!sbx_prompt_style(harness, &style)) {
-        return sbx_ctl_usage("there is no harness \"%s\"; known: claude_code codex grok_build", harness);
+        return sbx_ctl_usage("there is no harness \"%s\"; known: claude_code codex grok_build agui", harness);
     }
 
     return sbx_prompt_file(argv[optind], style, sbx_ctl_str(session));
@@ -70,7 +70,8 @@ sbx_prompt_style(const char *name, sbx_prompt_style_e *style)
     } styles[] = {
         { "claude_code", SBX_PROMPT_CLAUDE_CODE },
         { "codex", SBX_PROMPT_CODEX },
-        { "grok_build", SBX_PROMPT_GROK_BUILD }
+        { "grok_build", SBX_PROMPT_GROK_BUILD },
+        { "agui", SBX_PROMPT_AGUI }
     };
 
     for (i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
