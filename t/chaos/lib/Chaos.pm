@@ -20,7 +20,7 @@ use Time::HiRes ();
 
 use base 'Exporter';
 
-our @EXPORT = qw(wait_for slurp spew alive);
+our @EXPORT = qw(wait_for slurp spew alive children);
 
 my $top = Cwd::abs_path(__FILE__ =~ s{[^/]*$}{}r . '../../..');
 
@@ -36,7 +36,8 @@ sub new
     $self->{build} = $ENV{SANDBOX_TEST_BUILD} || "$top/build";
 
     spew("$self->{dir}/agent", $o{agent} // agent());
-    chmod 0755, "$self->{dir}/agent";
+    spew("$self->{dir}/helper", $o{helper}) if $o{helper};
+    chmod 0755, "$self->{dir}/agent", "$self->{dir}/helper";
 
     $self->start_redis;
     $self->start_replica for 1 .. $o{replicas} // 1;
@@ -132,7 +133,9 @@ sub start_replica
 
     my $workers = $self->{workers} // 2;
     my $claim = $self->{claim_ttl} // '2s';
+    my $helper = $self->{helper} ? "$self->{dir}/helper" : "$self->{build}/sandbox-helper";
     my $more = $self->{sandbox} // '';
+    my $http = $self->{http} // '';
 
     spew("$home/nginx.conf", <<"END");
 load_module $self->{build}/ngx_http_sandbox_module.so;
@@ -148,8 +151,9 @@ http {
     uwsgi_temp_path $home/uwsgi;
     scgi_temp_path $home/scgi;
     sandbox_redis unix:$self->{dir}/redis.sock;
-    sandbox_helper $self->{build}/sandbox-helper;
+    sandbox_helper $helper;
     sandbox_claim_ttl $claim;
+    $http
     sandbox t {
         provider local $self->{dir}/sandboxes;
         isolation none;
@@ -203,8 +207,54 @@ sub workers
 
     my $master = $self->master($n) or return ();
 
-    return grep { (slurp("/proc/$_/stat") // '') =~ /\) [^Z] $master / }
-           map { m{/proc/(\d+)} } glob '/proc/[0-9]*';
+    return children($master);
+}
+
+
+# what masters and workers of one replica hold: open descriptors, and resident kB
+
+sub holds
+{
+    my ($self, $n) = @_;
+
+    my (@fds, @kb);
+
+    for my $pid ($self->master($n), $self->workers($n)) {
+        push @fds, scalar(() = glob "/proc/$pid/fd/*");
+        push @kb, (slurp("/proc/$pid/status") // '') =~ /VmRSS:\s+(\d+)/;
+    }
+
+    return { fds => [ sort { $a <=> $b } @fds ], kb => [ sort { $a <=> $b } @kb ] };
+}
+
+
+# the two masters of a binary upgrade: the old one's pid, with the new one's in its place
+
+sub upgrade
+{
+    my ($self, $n) = @_;
+
+    my $old = $self->master($n);
+
+    kill 'USR2', $old;
+
+    wait_for(sub {
+        my $new = $self->master($n);
+        return $new && $new != $old && $self->workers($n) == $self->{workers};
+    }, 20) or die "no second master, see $self->{replicas}[$n]{home}/logs/error.log\n";
+
+    return $old;
+}
+
+
+# workers, also those that leave; after an upgrade the new master is a child of the old one, too
+
+sub children
+{
+    my $parent = shift;
+
+    return grep { (slurp("/proc/$_/stat") // '') =~ /\) [^Z] $parent /
+                  && (slurp("/proc/$_/cmdline") // '') =~ /worker process/ } map { m{/proc/(\d+)} } glob '/proc/[0-9]*';
 }
 
 
@@ -356,10 +406,14 @@ sub DESTROY
     local $?;
 
     for my $n (0 .. $#{ $self->{replicas} }) {
-        my $master = $self->master($n) or next;
-        kill 'CONT', $_ for $self->workers($n);
-        kill 'TERM', $master;
-        wait_for(sub { !alive($master) }, 10) or kill 'KILL', $master;
+        # a second one, where an upgrade was not brought to its end
+        my @masters = map { (slurp("$self->{replicas}[$n]{home}/nginx.pid$_") // '') =~ /(\d+)/ } '', '.oldbin';
+
+        for my $master (@masters) {
+            kill 'CONT', $_ for children($master);
+            kill 'TERM', $master;
+            wait_for(sub { !alive($master) }, 10) or kill 'KILL', $master;
+        }
     }
 
     # what agents are left
