@@ -121,6 +121,16 @@ sub redis
 }
 
 
+# where Redis keeps something of a run or thread: key('r:r1', 'rec')
+
+sub key
+{
+    my ($self, $of, $what) = @_;
+
+    return $self->redis('KEYS', "*{$of}:$what") || "no-$what-of-$of";
+}
+
+
 sub start_replica
 {
     my $self = shift;
