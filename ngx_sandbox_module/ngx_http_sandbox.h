@@ -101,6 +101,7 @@ ngx_int_t ngx_http_sandbox_problem(ngx_http_request_t *r, ngx_uint_t status, con
     ngx_str_t *members);
 ngx_int_t ngx_http_sandbox_json(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body);
 ngx_int_t ngx_http_sandbox_empty(ngx_http_request_t *r, ngx_uint_t status);
+void ngx_http_sandbox_watch_client(ngx_http_request_t *r);
 /* 405 with Allow. */
 ngx_int_t ngx_http_sandbox_not_allowed(ngx_http_request_t *r, const char *allow);
 ngx_int_t ngx_http_sandbox_add_header(ngx_http_request_t *r, const char *name, ngx_str_t *value);

@@ -99,6 +99,25 @@ ngx_http_sandbox_empty(ngx_http_request_t *r, ngx_uint_t status)
 }
 
 
+/* From here on a client that leaves ends its request. */
+
+void
+ngx_http_sandbox_watch_client(ngx_http_request_t *r)
+{
+    ngx_event_t  *rev;
+
+    rev = r->connection->read;
+
+    r->read_event_handler = ngx_http_test_reading;
+
+    /* one that left before was told of while nobody listened, and only once */
+
+    if (rev->ready) {
+        ngx_post_event(rev, &ngx_posted_events);
+    }
+}
+
+
 ngx_int_t
 ngx_http_sandbox_not_allowed(ngx_http_request_t *r, const char *allow)
 {

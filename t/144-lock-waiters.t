@@ -179,3 +179,22 @@ reload();
 push @waiting, waiting(2);
 is(serve($name, $l->{token}, @waiting), join(' ', 0 .. 7), "$name - first come, first served, across generations");
 
+
+
+
+=== TEST 9: clients that have left before anybody looks have no place
+--- timeout: 60
+--- check
+my $l = took(take('a', ttlMs => 60000));
+my @workers = nginx_workers();
+kill 'STOP', @workers;
+for my $reset (0, 1) {
+    for (1 .. 5) {
+        my $h = take('a', ttlMs => 60000, waitMs => 300000);
+        $h->{socket}->setsockopt(Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'ii', 1, 0) if $reset;
+        close $h->{socket};
+    }
+}
+kill 'CONT', @workers;
+release('a', $l->{token});
+is(took(take('a', waitMs => 300000), timeout => 40)->{status}, 200, "$name - who stayed gets it");

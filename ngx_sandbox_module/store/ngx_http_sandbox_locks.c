@@ -264,7 +264,7 @@ ngx_http_sandbox_lock_ask(ngx_http_request_t *r, ngx_http_sandbox_lock_t *lock)
         started = (lock->acquire != NULL);
 
         /* a client that leaves gives its place up */
-        r->read_event_handler = ngx_http_test_reading;
+        ngx_http_sandbox_watch_client(r);
         break;
 
     case NGX_HTTP_PUT:

@@ -45,10 +45,10 @@ ngx_http_sandbox_view(ngx_http_request_t *r, ngx_http_sandbox_view_t *view)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = ngx_http_sandbox_viewer_write_handler;
     r->main->count++;
 
+    ngx_http_sandbox_watch_client(r);
     ngx_http_sandbox_viewer_unacked(r->connection);
 
     if (view->accepted && r->method != NGX_HTTP_HEAD) {
