@@ -260,7 +260,10 @@ ngx_sandbox_driver_copy(ngx_sandbox_driver_t *d, ngx_str_t *to, ngx_str_t *from)
         return NGX_ERROR;
     }
 
-    ngx_memcpy(to->data, from->data, from->len);
+    if (from->len) {
+        ngx_memcpy(to->data, from->data, from->len);
+    }
+
     to->data[from->len] = '\0';
     to->len = from->len;
 
