@@ -6,6 +6,8 @@
 #define NGX_SANDBOX_DESTROY_TRIES  10
 
 
+static void ngx_sandbox_driver_find_sandbox(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_sandbox_found(void *data, ngx_sandbox_store_result_t *result);
 static void ngx_sandbox_driver_destroyed(void *data, ngx_sandbox_provider_result_t *result);
 static void ngx_sandbox_driver_unrecord(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_unrecord_begun(void *data, ngx_sandbox_store_result_t *result);
@@ -21,7 +23,7 @@ ngx_sandbox_driver_aftercare(ngx_sandbox_driver_t *d)
 
     d->finishing = 1;
 
-    if (!d->destroy || d->sandbox_id.len == 0) {
+    if (!d->destroy || (d->sandbox_id.len == 0 && !d->reclaim)) {
         ngx_sandbox_driver_close(d);
         return;
     }
@@ -33,6 +35,11 @@ ngx_sandbox_driver_aftercare(ngx_sandbox_driver_t *d)
 
     ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_AFTERCARE_E);
 
+    if (d->sandbox_id.len == 0) {
+        ngx_sandbox_driver_find_sandbox(d);
+        return;
+    }
+
     if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_aftercare)) {
         return;
     }
@@ -43,6 +50,55 @@ ngx_sandbox_driver_aftercare(ngx_sandbox_driver_t *d)
     if (d->op == NULL) {
         ngx_sandbox_driver_drop(d, "out of memory");
     }
+}
+
+
+/* a driver before this one may have made a sandbox, and died before it could say in the run's record where */
+
+static void
+ngx_sandbox_driver_find_sandbox(ngx_sandbox_driver_t *d)
+{
+    if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_find_sandbox)) {
+        return;
+    }
+
+    d->call = ngx_sandbox_store_instance_begin(d->worker, &d->run.tenant, &d->sandbox_key,
+                                               ngx_sandbox_driver_sandbox_found, d);
+    if (d->call == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_sandbox_found(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    ngx_str_t  id;
+    sbx_str_t  latest;
+
+    d->call = NULL;
+
+    if (ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_find_sandbox)) {
+        return;
+    }
+
+    id = ngx_sandbox_str(sbx_fields_get(&result->record, "providerSandboxId"));
+    latest = sbx_fields_get(&result->record, "latestRunId");
+
+    if (id.len == 0 || !sbx_str_eq(latest, ngx_sandbox_sbx(d->run.id))) {
+        /* none, or one that another run has by now */
+        ngx_sandbox_driver_close(d);
+        return;
+    }
+
+    if (ngx_sandbox_driver_copy(d, &d->sandbox_id, &id) != NGX_OK) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+        return;
+    }
+
+    ngx_sandbox_driver_aftercare(d);
 }
 
 

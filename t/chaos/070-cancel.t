@@ -37,6 +37,11 @@ my ($turns, $late) = (0, 0);
 sub launches { return scalar(() = (slurp("$chaos->{dir}/launches") // '') =~ /\n/g) }
 sub sandboxes { return grep { -d } glob "$chaos->{dir}/sandboxes/sbx-*" }
 sub record { return $chaos->redis('HGET', $chaos->key("r:$_[0]", 'rec'), $_[1]) }
+sub made { return length $chaos->redis('KEYS', '*{i:*}:rec') }
+
+# between the prefix and a thread's or run's own part: of a tenant, where there is one
+sub tag { return $chaos->key("r:r1", 'rec') =~ /^sandbox:(.*)\{r:/ ? $1 : '' }
+
 sub up { return grep { ($_->[1]{delta} // '') eq 'up' } @{ $_[0]{events} } }
 
 
@@ -145,15 +150,25 @@ for my $viewers (0 .. 2) {
 
 # no driver: its nginx is killed, and the one that hears of the cancel takes over
 
-for my $p ([ 'before the launch', 'complete' ], [ 'during the launch', 'launch' ], [ 'in mid-run', undef ]) {
+for my $p ([ 'before the launch', 'complete' ], [ 'with a sandbox that is not the run\'s yet', 'session' ],
+           [ 'during the launch', 'launch' ], [ 'in mid-run', undef ])
+{
     my ($what, $point) = @$p;
     my $name = "cancelled $what with no driver alive (B01)";
     my $run = 'r' . ++$turns;
     my $before = launches();
     my $r = $chaos->reader(run => $run);
 
+    # after ensuring: a session that cannot be read is waited for
+    my $made = $point && $point eq 'session' && 'sandbox:' . tag() . "{t:t-$run}:session";
+
+    if ($made) {
+        $chaos->redis('HSET', $made, 'no', 'session');
+        $point = undef;
+    }
+
     hold($chaos, $point) if $point;
-    ok(read_until([ $r ], sub { $point ? held($chaos, $point) : up($r) }), "$name - there");
+    ok(read_until([ $r ], sub { $point ? held($chaos, $point) : $made ? made() : up($r) }), "$name - there");
     $r->{replica} = 1;
 
     # nobody takes it over before the cancel
@@ -162,6 +177,7 @@ for my $p ([ 'before the launch', 'complete' ], [ 'during the launch', 'launch' 
     kill 'KILL', @dead;
     wait_for(sub { !grep { alive($_) } @dead });
     let_go($chaos, $point) if $point;
+    $chaos->redis('DEL', $made) if $made;
     $chaos->redis('HSET', $chaos->key("r:$run", 'rec'), 'cancelRequested', 'true');
     kill 'CONT', $chaos->workers($_) for 1, 2;
     cancel($name, qq({"runId":"$run"}));
@@ -173,7 +189,7 @@ for my $p ([ 'before the launch', 'complete' ], [ 'during the launch', 'launch' 
     }
 
     over($name, $run, $r);
-    cmp_ok(launches() - $before, '<=', $point && $point eq 'complete' ? 0 : 1, "$name - launches");
+    cmp_ok(launches() - $before, '<=', $made || ($point // '') eq 'complete' ? 0 : 1, "$name - launches");
     $chaos->start_nginx(0);
 }
 
