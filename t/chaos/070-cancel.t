@@ -32,7 +32,7 @@ my $chaos = Chaos->new(workers => 1, replicas => 3, claim_ttl => '1s', http => '
 
 # the driver is the replica that took the POST; viewers, if any, are everywhere
 
-my ($turns, $late) = (0, 0);
+my $turns = 0;
 
 sub launches { return scalar(() = (slurp("$chaos->{dir}/launches") // '') =~ /\n/g) }
 sub sandboxes { return grep { -d } glob "$chaos->{dir}/sandboxes/sbx-*" }
