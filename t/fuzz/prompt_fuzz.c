@@ -21,7 +21,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     session = fuzz_field(&f);
     messages = fuzz_json(arena, fuzz_rest(&f));
 
-    for (style = SBX_PROMPT_CLAUDE_CODE; style <= SBX_PROMPT_GROK_BUILD; style++) {
+    for (style = SBX_PROMPT_CLAUDE_CODE; style <= SBX_PROMPT_AGUI; style++) {
         sbx_buf_init(&out, &sbx_mem_default, 0);
         sbx_buf_init(&last, &sbx_mem_default, 0);
 
