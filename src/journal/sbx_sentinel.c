@@ -89,11 +89,24 @@ bool
 sbx_sentinel_last(sbx_str_t bytes, sbx_str_t nonce, size_t window, double *code)
 {
     sbx_str_t    line;
-    const char  *feed;
+    const char  *feed, *first;
+
+    first = bytes.data;
 
     if (window != 0 && bytes.len > window) {
-        bytes.data += bytes.len - window;
-        bytes.len = window;
+
+        first += bytes.len - window;
+
+        /* the rest of a line is no line */
+
+        while (first[-1] != '\n') {
+            if (++first == bytes.data + bytes.len) {
+                return false;
+            }
+        }
+
+        bytes.len -= (size_t) (first - bytes.data);
+        bytes.data = first;
     }
 
     while (bytes.data != NULL && bytes.len != 0) {

@@ -59,6 +59,27 @@ fuzz_two(sbx_arena_t *arena, const sbx_json_t *stored, const sbx_json_t *replaye
 }
 
 
+/* whoever aligns has chunks */
+
+static bool
+fuzz_are_objects(const sbx_json_t *list)
+{
+    const sbx_json_t  *v;
+
+    if (!sbx_json_is(list, SBX_JSON_ARRAY)) {
+        return false;
+    }
+
+    for (v = list->u.list.first; v != NULL; v = v->next) {
+        if (!sbx_json_is(v, SBX_JSON_OBJECT)) {
+            return false;
+        }
+    }
+
+    return true;
+}
+
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -79,10 +100,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     stored = sbx_json_get(v, "stored");
     replayed = sbx_json_get(v, "replayed");
 
-    if (sbx_json_is(stored, SBX_JSON_ARRAY)) {
+    if (fuzz_are_objects(stored)) {
         fuzz_self(arena, stored, out_of_band);
 
-        if (sbx_json_is(replayed, SBX_JSON_ARRAY)) {
+        if (fuzz_are_objects(replayed)) {
             fuzz_two(arena, stored, replayed, out_of_band, (int64_t) (flags >> 1) - 1);
         }
     }

@@ -51,9 +51,11 @@ sbh_journal_ended(sbh_t *h, int *exit_code)
 
     n = sbh_tail_at(h->runs_fd, name, tail, sizeof(tail));
 
-    return n > 0
-           && sbx_sentinel_probe((sbx_str_t) { tail, (size_t) n }, (sbx_str_t) { h->nonce, SBX_NONCE_LEN }, 0,
-                                 exit_code);
+    /* the first byte is there to tell whether a line begins behind it */
+
+    return n > 1
+           && sbx_sentinel_probe((sbx_str_t) { tail, (size_t) n }, (sbx_str_t) { h->nonce, SBX_NONCE_LEN },
+                                 n == sizeof(tail) ? (size_t) n - 1 : 0, exit_code);
 }
 
 

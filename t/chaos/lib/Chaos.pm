@@ -152,6 +152,7 @@ load_module $self->{build}/ngx_http_sandbox_module.so;
 worker_processes $workers;
 pid $home/nginx.pid;
 error_log $home/logs/error.log info;
+env LD_PRELOAD; env ASAN_OPTIONS; env UBSAN_OPTIONS;   # a new binary must have the sanitizers, too
 events { worker_connections 1024; }
 http {
     access_log off;
