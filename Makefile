@@ -58,6 +58,10 @@ SBX_INCS := $(sort $(addprefix -I,$(patsubst %/,%,$(dir $(SBX_DEPS) $(SBX_SRCS) 
 SBX_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC $(OPT) $(WARN) $(SBX_INCS) $(CFLAGS)
 SBX_LDFLAGS := $(LINK_$(BUILD)) $(LDFLAGS)
 
+# The helper is started for each operation on a sandbox: statically linked, that
+# takes a third of the time.  STATIC= links it as everything else.
+STATIC ?= $(if $(LINK_$(BUILD)),,-static)
+
 # what nginx itself is compiled with when its source tree is given
 NGX_OPT_sanitize := -DNGX_DEBUG_PALLOC=1 -DNGX_HAVE_NONALIGNED=0 \
 	-fno-sanitize=nonnull-attribute,alignment,function,pointer-overflow
@@ -169,7 +173,7 @@ $(OBJ)/sandboxctl: $(CTL_OBJS) $(OBJ)/libsbx.a
 
 $(OBJ)/sandbox-helper: $(HELPER_OBJS) $(OBJ)/libsbx.a
 	$(call say,LINK $@)
-	$(Q)$(CC) $(SBX_LDFLAGS) -o $@ $^ $(SBX_LIBS)
+	$(Q)$(CC) $(STATIC) $(SBX_LDFLAGS) -o $@ $^ $(if $(STATIC),$(SBX_LIBS:-lyajl=-lyajl_s),$(SBX_LIBS))
 
 $(OBJ)/t/unit/%.o: SBX_CFLAGS += -It/unit
 

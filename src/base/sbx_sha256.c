@@ -1,35 +1,36 @@
-/* SHA-256 by libcrypto. */
+/*
+ * SHA-256 by libcrypto: its functions of one algorithm, not EVP.  EVP looks the
+ * algorithm up for each digest, which costs more than a short digest itself, and
+ * brings all of libcrypto into a program that is linked statically.
+ */
 
-#include <openssl/evp.h>
+#define OPENSSL_API_COMPAT  10101                /* of which these functions are, undeprecated */
+
+#include <openssl/sha.h>
 
 #include "sbx_text.h"
 
 
-#define SBX_SHA256_BYTES  (SBX_SHA256_HEX / 2)
-
-
 struct sbx_sha256_s {
-    EVP_MD_CTX       *ctx;
-    EVP_MD_CTX       *copy;         /* for digests so far */
+    SHA256_CTX        ctx;
     const sbx_mem_t  *mem;
 };
 
 
+static sbx_rc_e sbx_sha256_end(SHA256_CTX *ctx, char *hex);
 static void sbx_hex_lower(char *hex, const unsigned char *bytes, size_t n);
 
 
 sbx_rc_e
 sbx_sha256_hex(sbx_str_t s, char hex[SBX_SHA256_HEX])
 {
-    unsigned char  digest[EVP_MAX_MD_SIZE];
+    SHA256_CTX  ctx;
 
-    if (EVP_Digest(s.data, s.len, digest, NULL, EVP_sha256(), NULL) != 1) {
+    if (SHA256_Init(&ctx) != 1 || (s.len && SHA256_Update(&ctx, s.data, s.len) != 1)) {
         return SBX_NOMEM;
     }
 
-    sbx_hex_lower(hex, digest, SBX_SHA256_BYTES);
-
-    return SBX_OK;
+    return sbx_sha256_end(&ctx, hex);
 }
 
 
@@ -44,12 +45,8 @@ sbx_sha256_create(const sbx_mem_t *mem)
     }
 
     h->mem = mem;
-    h->ctx = EVP_MD_CTX_new();
-    h->copy = EVP_MD_CTX_new();
 
-    if (h->ctx == NULL || h->copy == NULL
-        || EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) != 1)
-    {
+    if (SHA256_Init(&h->ctx) != 1) {
         sbx_sha256_destroy(h);
         return NULL;
     }
@@ -65,24 +62,18 @@ sbx_sha256_update(sbx_sha256_t *h, sbx_str_t s)
         return SBX_OK;
     }
 
-    return EVP_DigestUpdate(h->ctx, s.data, s.len) == 1 ? SBX_OK : SBX_NOMEM;
+    return SHA256_Update(&h->ctx, s.data, s.len) == 1 ? SBX_OK : SBX_NOMEM;
 }
 
 
 sbx_rc_e
 sbx_sha256_peek(sbx_sha256_t *h, char hex[SBX_SHA256_HEX])
 {
-    unsigned char  digest[EVP_MAX_MD_SIZE];
+    SHA256_CTX  so_far;
 
-    if (EVP_MD_CTX_copy_ex(h->copy, h->ctx) != 1
-        || EVP_DigestFinal_ex(h->copy, digest, NULL) != 1)
-    {
-        return SBX_NOMEM;
-    }
+    so_far = h->ctx;
 
-    sbx_hex_lower(hex, digest, SBX_SHA256_BYTES);
-
-    return SBX_OK;
+    return sbx_sha256_end(&so_far, hex);
 }
 
 
@@ -93,10 +84,22 @@ sbx_sha256_destroy(sbx_sha256_t *h)
         return;
     }
 
-    EVP_MD_CTX_free(h->ctx);
-    EVP_MD_CTX_free(h->copy);
-
     h->mem->free(h->mem->ctx, h);
+}
+
+
+static sbx_rc_e
+sbx_sha256_end(SHA256_CTX *ctx, char *hex)
+{
+    unsigned char  digest[SHA256_DIGEST_LENGTH];
+
+    if (SHA256_Final(digest, ctx) != 1) {
+        return SBX_NOMEM;
+    }
+
+    sbx_hex_lower(hex, digest, SHA256_DIGEST_LENGTH);
+
+    return SBX_OK;
 }
 
 
