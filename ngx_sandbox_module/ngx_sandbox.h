@@ -28,6 +28,7 @@
 #define NGX_SANDBOX_VERSION      "0.1.0"
 #define NGX_SANDBOX_TOKEN_LEN    32          /* hex digits of a random token */
 #define NGX_SANDBOX_HARNESS_ARGS 32          /* options passed on to the agent, at most */
+#define NGX_SANDBOX_GRID         100         /* ms: see ngx_sandbox_together() */
 
 
 typedef struct ngx_sandbox_main_conf_s    ngx_sandbox_main_conf_t;
@@ -166,6 +167,18 @@ ngx_int_t ngx_sandbox_random_token(u_char *token);
 
 /* libsbx memory from a pool: free gives back large blocks only, so use it for things that die with the pool. */
 void ngx_sandbox_pool_mem(sbx_mem_t *mem, ngx_pool_t *pool);
+
+/*
+ * A delay for what has time, made shorter by less than a tenth, so that what
+ * many runs wait for comes in few turns of the event loop: their calls of Redis
+ * leave in one write, and their answers come in one read.
+ */
+static ngx_inline ngx_msec_t
+ngx_sandbox_together(ngx_msec_t delay)
+{
+    return delay > 10 * NGX_SANDBOX_GRID ? delay - (ngx_current_msec + delay) % NGX_SANDBOX_GRID : delay;
+}
+
 
 /* Between nginx's strings and libsbx's. */
 static ngx_inline sbx_str_t

@@ -8,6 +8,7 @@
 static ngx_int_t ngx_sandbox_tail_copy(ngx_sandbox_tail_t *tail, ngx_sandbox_tail_conf_t *conf);
 static ngx_int_t ngx_sandbox_tail_path(ngx_sandbox_tail_t *tail);
 static void ngx_sandbox_tail_event_handler(ngx_event_t *ev);
+static ngx_uint_t ngx_sandbox_tail_unchanged(ngx_sandbox_tail_t *tail);
 static void ngx_sandbox_tail_fetch(ngx_sandbox_tail_t *tail);
 static void ngx_sandbox_tail_timed_out(ngx_sandbox_tail_t *tail);
 static void ngx_sandbox_tail_cut(ngx_sandbox_tail_t *tail);
@@ -51,6 +52,7 @@ ngx_sandbox_tail_start(ngx_sandbox_worker_t *worker, ngx_sandbox_tail_conf_t *co
     tail->position = conf->start;
     tail->window = NGX_SANDBOX_TAIL_WINDOW;
     tail->delay = conf->definition->journal_poll;
+    tail->slow = ngx_max(conf->definition->journal_poll, conf->definition->journal_poll_max);
 
     tail->event.data = tail;
     tail->event.handler = ngx_sandbox_tail_event_handler;
@@ -234,8 +236,16 @@ ngx_sandbox_tail_event_handler(ngx_event_t *ev)
 
     switch (tail->state) {
 
-    case NGX_SANDBOX_TAIL_WAIT_TURN:
     case NGX_SANDBOX_TAIL_WAIT_CHANGE:
+
+        if (ngx_sandbox_tail_unchanged(tail)) {
+            ngx_add_timer(&tail->event, ngx_sandbox_together(tail->slow));
+            return;
+        }
+
+        /* fall through */
+
+    case NGX_SANDBOX_TAIL_WAIT_TURN:
         ngx_sandbox_tail_fetch(tail);
         return;
 
@@ -254,6 +264,29 @@ ngx_sandbox_tail_event_handler(ngx_event_t *ev)
 }
 
 
+/* A slow poll of a watched file that was read to its end: most of what many silent agents cost. */
+
+static ngx_uint_t
+ngx_sandbox_tail_unchanged(ngx_sandbox_tail_t *tail)
+{
+    void             *node;
+    ngx_file_info_t   fi;
+
+    if (!tail->settled || tail->notified || tail->watch.node == NULL || tail->watch.directory) {
+        return 0;
+    }
+
+    node = tail->watch.node;
+
+    /* another file of that name is another watch */
+
+    return ngx_sandbox_watch(&tail->watch, &tail->path, tail->conf.log) == NGX_OK
+           && tail->watch.node == node && !tail->watch.directory
+           && ngx_link_info(tail->path.data, &fi) != NGX_FILE_ERROR
+           && ngx_is_file(&fi) && (uint64_t) ngx_file_size(&fi) == tail->position;
+}
+
+
 static void
 ngx_sandbox_tail_fetch(ngx_sandbox_tail_t *tail)
 {
@@ -263,6 +296,7 @@ ngx_sandbox_tail_fetch(ngx_sandbox_tail_t *tail)
 
     tail->notified = 0;
     tail->again = 0;
+    tail->settled = 0;
     tail->fetched = ngx_current_msec;
     ngx_memzero(&tail->fetch, sizeof(ngx_sandbox_tail_fetch_t));
 

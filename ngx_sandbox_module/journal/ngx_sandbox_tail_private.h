@@ -90,6 +90,7 @@ struct ngx_sandbox_tail_s {
     uint64_t                      position;
     size_t                        window;
     ngx_msec_t                    delay;         /* until the next poll when nothing comes */
+    ngx_msec_t                    slow;          /* the longest of them */
     ngx_msec_t                    fetched;       /* when the last fetch started */
     ngx_uint_t                    complained;    /* status that was logged last, and 1; 0: all is well */
     ngx_uint_t                    problems;      /* bits of those that were logged; once is enough */
@@ -102,6 +103,7 @@ struct ngx_sandbox_tail_s {
     unsigned                      look:1;        /* somebody wants to know whether all is read: no following until then */
     unsigned                      again:1;       /* the look under way began before that was asked */
     unsigned                      notified:1;    /* the file changed since the last fetch started */
+    unsigned                      settled:1;     /* the last fetch found that all was read */
 };
 
 /* In the connection's pool: it may outlive its tail while nginx lets go of a request. */

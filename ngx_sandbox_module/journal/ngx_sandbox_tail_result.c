@@ -87,6 +87,7 @@ ngx_sandbox_tail_idle(ngx_sandbox_tail_t *tail)
     }
 
     tail->look = 0;
+    tail->settled = (tail->conf.definition->journal_uri.len == 0);
 
     ngx_sandbox_tail_wait(tail);
     tail->conf.idle(tail->conf.data, tail->position);
@@ -176,7 +177,7 @@ ngx_sandbox_tail_wait(ngx_sandbox_tail_t *tail)
         delay = ngx_sandbox_tail_gap(tail);
 
     } else if (tail->watch.node != NULL && definition->journal_uri.len == 0) {
-        delay = ngx_max(definition->journal_poll, definition->journal_poll_max);
+        delay = tail->slow;
     }
 
     ngx_sandbox_tail_set_state(tail, NGX_SANDBOX_TAIL_WAIT_CHANGE);
@@ -187,11 +188,7 @@ ngx_sandbox_tail_wait(ngx_sandbox_tail_t *tail)
 static void
 ngx_sandbox_tail_back_off(ngx_sandbox_tail_t *tail)
 {
-    ngx_msec_t  max;
-
-    max = ngx_max(tail->conf.definition->journal_poll, tail->conf.definition->journal_poll_max);
-
-    tail->delay = ngx_min(tail->delay + tail->delay / 2, max);
+    tail->delay = ngx_min(tail->delay + tail->delay / 2, tail->slow);
 }
 
 

@@ -465,7 +465,7 @@ ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status)
     }
 
     if (!d->beat_event.timer_set) {
-        ngx_add_timer(&d->beat_event, d->worker->conf->claim_ttl / 3);
+        ngx_add_timer(&d->beat_event, ngx_sandbox_together(d->worker->conf->claim_ttl / 3));
     }
 
     if (ngx_sandbox_driver_left(d)) {

@@ -124,5 +124,5 @@ ngx_sandbox_driver_beat_after(ngx_sandbox_driver_t *d, ngx_msec_t delay)
         ngx_del_timer(&d->beat_event);
     }
 
-    ngx_add_timer(&d->beat_event, delay);
+    ngx_add_timer(&d->beat_event, ngx_sandbox_together(delay));
 }

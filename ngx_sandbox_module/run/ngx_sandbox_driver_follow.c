@@ -173,6 +173,10 @@ ngx_sandbox_driver_bytes(void *data, u_char *p, size_t len)
 
     d->last_output = ngx_current_msec;
 
+    if (d->state == NGX_SANDBOX_DRIVER_FOLLOW_E && ngx_sandbox_driver_has_result(d)) {
+        ngx_sandbox_driver_watch(d);
+    }
+
     if (!sbx_transcript_replaying(d->transcript)) {
         ngx_sandbox_driver_replayed(d);
     }

@@ -214,6 +214,7 @@ void ngx_sandbox_driver_batch_free(ngx_sandbox_batch_t *batch);
 /* ngx_sandbox_driver_watch.c */
 void ngx_sandbox_driver_probe(ngx_sandbox_driver_t *d);             /* then launches, or replays */
 void ngx_sandbox_driver_watch(ngx_sandbox_driver_t *d);
+ngx_uint_t ngx_sandbox_driver_has_result(ngx_sandbox_driver_t *d);
 void ngx_sandbox_driver_confirm(ngx_sandbox_driver_t *d);
 
 /* ngx_sandbox_driver_finish.c */

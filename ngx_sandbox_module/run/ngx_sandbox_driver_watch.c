@@ -3,12 +3,16 @@
 #include "ngx_sandbox_driver_machine.h"
 
 
-#define NGX_SANDBOX_WATCH_INTERVAL    500
+#define NGX_SANDBOX_WATCH_MIN         500      /* between two turns, unless a limit is due earlier */
+#define NGX_SANDBOX_WATCH_MAX         60000
 #define NGX_SANDBOX_PROBE_MIN         5000     /* of silence before the first look */
 #define NGX_SANDBOX_PROBE_MAX         30000
 
 
 static void ngx_sandbox_driver_watch_handler(ngx_event_t *ev);
+static ngx_msec_t ngx_sandbox_driver_watch_delay(ngx_sandbox_driver_t *d, ngx_msec_t silent);
+static ngx_msec_t ngx_sandbox_driver_left_of(ngx_msec_t limit, ngx_msec_t elapsed);
+static ngx_msec_t ngx_sandbox_driver_probe_interval(ngx_sandbox_driver_t *d, ngx_msec_t silent);
 static void ngx_sandbox_driver_look(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_looked(void *data, ngx_sandbox_provider_result_t *result);
 static void ngx_sandbox_driver_probed(void *data, ngx_sandbox_provider_result_t *result);
@@ -19,7 +23,7 @@ ngx_sandbox_driver_watch(ngx_sandbox_driver_t *d)
 {
     d->watch_event.handler = ngx_sandbox_driver_watch_handler;
 
-    ngx_add_timer(&d->watch_event, NGX_SANDBOX_WATCH_INTERVAL);
+    ngx_add_timer(&d->watch_event, ngx_sandbox_driver_watch_delay(d, 0));
 }
 
 
@@ -37,7 +41,7 @@ ngx_sandbox_driver_watch_handler(ngx_event_t *ev)
     if (!ngx_sandbox_driver_holds(d, NULL)) {
         /* whose run it is comes first; and what the agent did meanwhile is not known yet */
         d->last_output = ngx_current_msec;
-        ngx_add_timer(ev, NGX_SANDBOX_WATCH_INTERVAL);
+        ngx_add_timer(ev, NGX_SANDBOX_WATCH_MIN);
         return;
     }
 
@@ -56,30 +60,85 @@ ngx_sandbox_driver_watch_handler(ngx_event_t *ev)
         return;
     }
 
-    if (silent && silent >= conf->result_grace
-        && sbx_translator_has_result(sbx_transcript_translator(d->transcript)))
-    {
+    if (silent && silent >= conf->result_grace && ngx_sandbox_driver_has_result(d)) {
         ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "agent stays after its result, it is ended");
         ngx_sandbox_driver_kill(d);
         return;
     }
 
-    ngx_add_timer(ev, NGX_SANDBOX_WATCH_INTERVAL);
-
-    if (silent >= conf->first_byte_timeout && ngx_current_msec - d->last_probe >= conf->first_byte_timeout
-        && ngx_sandbox_tail_position(d->tail) == 0)
-    {
-        ngx_sandbox_driver_look(d);
-        return;
-    }
-
-    /* the longer it is silent, the less often: 5 s, 5 s, 10 s, 20 s, 30 s ... */
-
-    interval = ngx_min(ngx_max(silent / 2, NGX_SANDBOX_PROBE_MIN), NGX_SANDBOX_PROBE_MAX);
+    interval = ngx_sandbox_driver_probe_interval(d, silent);
 
     if (silent >= interval && ngx_current_msec - d->last_probe >= interval) {
         ngx_sandbox_driver_look(d);
     }
+
+    ngx_add_timer(ev, ngx_sandbox_driver_watch_delay(d, silent));
+}
+
+
+/*
+ * Until something can be due.  Output and looks only put it off; the one thing
+ * that brings it forward, a result, calls ngx_sandbox_driver_watch() itself.
+ */
+
+static ngx_msec_t
+ngx_sandbox_driver_watch_delay(ngx_sandbox_driver_t *d, ngx_msec_t silent)
+{
+    ngx_msec_t                 delay, probe;
+    ngx_sandbox_definition_t  *conf;
+
+    if (d->paused) {
+        return NGX_SANDBOX_WATCH_MIN;
+    }
+
+    conf = d->definition;
+
+    probe = ngx_sandbox_driver_probe_interval(d, silent);
+
+    delay = ngx_max(ngx_sandbox_driver_left_of(probe, silent),
+                    ngx_sandbox_driver_left_of(probe, ngx_current_msec - d->last_probe));
+    delay = ngx_max(delay, NGX_SANDBOX_WATCH_MIN);
+
+    if (conf->run_timeout) {
+        delay = ngx_min(delay, ngx_sandbox_driver_left_of(conf->run_timeout, ngx_current_msec - d->started));
+    }
+
+    if (conf->silence_timeout) {
+        delay = ngx_min(delay, ngx_sandbox_driver_left_of(conf->silence_timeout, silent));
+    }
+
+    if (ngx_sandbox_driver_has_result(d)) {
+        delay = ngx_min(delay, ngx_sandbox_driver_left_of(conf->result_grace, silent));
+    }
+
+    return ngx_sandbox_together(ngx_min(delay, NGX_SANDBOX_WATCH_MAX));
+}
+
+
+static ngx_msec_t
+ngx_sandbox_driver_left_of(ngx_msec_t limit, ngx_msec_t elapsed)
+{
+    return limit > elapsed ? limit - elapsed : 1;
+}
+
+
+/* the longer it is silent, the less often: 5 s, 5 s, 10 s, 20 s, 30 s ... */
+
+static ngx_msec_t
+ngx_sandbox_driver_probe_interval(ngx_sandbox_driver_t *d, ngx_msec_t silent)
+{
+    ngx_msec_t  interval;
+
+    interval = ngx_min(ngx_max(silent / 2, NGX_SANDBOX_PROBE_MIN), NGX_SANDBOX_PROBE_MAX);
+
+    return ngx_sandbox_tail_position(d->tail) ? interval : ngx_min(interval, d->definition->first_byte_timeout);
+}
+
+
+ngx_uint_t
+ngx_sandbox_driver_has_result(ngx_sandbox_driver_t *d)
+{
+    return sbx_translator_has_result(sbx_transcript_translator(d->transcript));
 }
 
 
