@@ -25,7 +25,7 @@ static void ask(int fd, const char *method, const char *lock, const char *body);
 static void answer(int fd, char *token);
 static void take(int fd, const char *lock, unsigned ttl, unsigned wait);
 static void release(int fd, const char *lock, const char *token);
-static void pairs(int port, unsigned n);
+static void pairs(int port, unsigned n, const char *lock);
 static void waiters(int port, unsigned n, unsigned us);
 static void dead(int port, unsigned ms);
 
@@ -33,8 +33,8 @@ static void dead(int port, unsigned ms);
 int
 main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "pairs") == 0) {
-        pairs(atoi(argv[2]), (unsigned) atoi(argv[3]));
+    if (argc == 5 && strcmp(argv[1], "pairs") == 0) {
+        pairs(atoi(argv[2]), (unsigned) atoi(argv[3]), argv[4]);
 
     } else if (argc == 5 && strcmp(argv[1], "waiters") == 0) {
         waiters(atoi(argv[2]), (unsigned) atoi(argv[3]), (unsigned) atoi(argv[4]));
@@ -43,7 +43,7 @@ main(int argc, char **argv)
         dead(atoi(argv[2]), (unsigned) atoi(argv[3]));
 
     } else {
-        bench_die("usage: lease_bench pairs PORT N | waiters PORT N US | dead PORT MS");
+        bench_die("usage: lease_bench pairs PORT N LOCK | waiters PORT N US | dead PORT MS");
     }
 
     return 0;
@@ -51,7 +51,7 @@ main(int argc, char **argv)
 
 
 static void
-pairs(int port, unsigned n)
+pairs(int port, unsigned n, const char *lock)
 {
     int        fd;
     char       token[TOKEN + 1];
@@ -68,9 +68,9 @@ pairs(int port, unsigned n)
     for (i = 0; i < n; i++) {
         start = bench_now();
 
-        take(fd, "pair", 10000, 0);
+        take(fd, lock, 10000, 0);
         answer(fd, token);
-        release(fd, "pair", token);
+        release(fd, lock, token);
         answer(fd, NULL);
 
         times[i] = bench_now() - start;

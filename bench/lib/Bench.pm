@@ -195,6 +195,12 @@ sub start_locks
         listen 127.0.0.1:\@PORT\@ backlog=4096;
 
         location /locks/ { sandbox_locks; sandbox_access trusted; }
+
+        # two such requests, and no lock
+        location = /locks/none {
+            default_type application/json;
+            return 200 '{"token":"00000000000000000000000000000000","fencing":1}';
+        }
     }
 END
 
