@@ -130,10 +130,10 @@ disturbed($name, sub {
 
 
 
-=== TEST 9: the worker starts before Redis
---- init
-main::stop_redis();
+=== TEST 9: a worker that starts while Redis is away
 --- check
+stop_redis();
+crash();
 my $h = open_http('GET', '/chat?offset=-1&runId=r1', as('ann'));
 my $r = read_http($h, until => sub { comments($_[0]{body}) >= 1 });
 is($r->{code}, 200, "$name - 200");
