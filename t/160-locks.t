@@ -102,7 +102,8 @@ sub asked
     return took(open_http($method, '/locks/a', body => $body, %o));
 }
 for my $body ('x', '[]', '""', '{"ttlMs":99}', '{"ttlMs":3600001}', '{"ttlMs":"1000"}', '{"ttlMs":1000.5}',
-              '{"ttlMs":-1}', '{"ttlMs":1e400}', '{"ttlMs":true}', '{"waitMs":-1}', '{"waitMs":300001}', '{"waitMs":[]}')
+              '{"ttlMs":-1}', '{"ttlMs":1e400}', '{"ttlMs":true}', '{"waitMs":-1}', '{"waitMs":300001}', '{"waitMs":[]}',
+              '{"ttlMs":1000,"ttlMs":1000}', '{"ttlMs":1000,"ttl\u004ds":2000}', '{"other":1,"other":1}')
 {
     my $r = asked('POST', $body);
     is("$r->{status} $r->{problem}", '400 invalid-body', "$name - POST $body");

@@ -184,12 +184,13 @@ ngx_http_sandbox_lock_parse(ngx_http_request_t *r, ngx_http_sandbox_lock_t *lock
     ngx_memzero(&limits, sizeof(sbx_json_limits_t));
     limits.max_depth = 32;
     limits.max_nodes = 1000;
+    limits.unique_keys = 1;
 
     if (ngx_http_sandbox_body(r, &text) != NGX_OK
         || sbx_json_parse(arena, ngx_sandbox_sbx(text), &limits, &body, NULL) != SBX_OK
         || !sbx_json_is(body, SBX_JSON_OBJECT))
     {
-        return "The body must be a JSON object.";
+        return "The body must be a JSON object, with each member once.";
     }
 
     lock->ttl = ngx_sandbox_worker->conf->lease_ttl;
