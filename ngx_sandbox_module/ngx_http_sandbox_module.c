@@ -40,7 +40,7 @@ static ngx_conf_enum_t  ngx_http_sandbox_accesses[] = {
 
 
 static ngx_conf_num_bounds_t  ngx_http_sandbox_claim_ttl_bounds = {
-    ngx_conf_check_num_bounds, 500, 600000
+    ngx_conf_check_num_bounds, 500, NGX_SANDBOX_CLAIM_TTL_MAX
 };
 
 

@@ -144,6 +144,10 @@ ngx_sandbox_tail_refused(ngx_sandbox_tail_t *tail)
         return 0;
     }
 
+    if (status == NGX_HTTP_NOT_IMPLEMENTED) {
+        return 1;
+    }
+
     return status >= NGX_HTTP_BAD_REQUEST && status < NGX_HTTP_INTERNAL_SERVER_ERROR
            && status != NGX_HTTP_REQUEST_TIME_OUT && status != NGX_HTTP_TOO_MANY_REQUESTS
            && status != NGX_HTTP_RANGE_NOT_SATISFIABLE;

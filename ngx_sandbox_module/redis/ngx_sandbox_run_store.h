@@ -27,6 +27,7 @@ typedef enum {
     NGX_SANDBOX_STORE_TERMINAL,         /* claim: finished, aftercare too */
     NGX_SANDBOX_STORE_BUSY,             /* slot: another run holds the thread */
     NGX_SANDBOX_STORE_FULL,             /* reserve: as many runs as may be */
+    NGX_SANDBOX_STORE_DAMAGED,          /* append, finish: nothing fits behind what somebody else wrote to the log */
     NGX_SANDBOX_STORE_UNAVAILABLE       /* no answer, or Redis refused (message logged) */
 } ngx_sandbox_store_e;
 

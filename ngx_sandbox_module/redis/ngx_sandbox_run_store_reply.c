@@ -26,7 +26,8 @@ static const ngx_str_t  ngx_sandbox_store_codes[] = {
     ngx_string("HELD"),
     ngx_string("TERMINAL"),
     ngx_string("BUSY"),
-    ngx_string("FULL")
+    ngx_string("FULL"),
+    ngx_string("DAMAGED")
 };
 
 

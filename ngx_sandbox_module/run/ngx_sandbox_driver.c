@@ -457,8 +457,6 @@ ngx_sandbox_driver_sound(sbx_fields_t *f)
 static void
 ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status)
 {
-    ngx_str_t  text;
-
     if (d->sub == NULL && ngx_sandbox_driver_subscribe(d) != NGX_OK) {
         ngx_sandbox_driver_leave(d);
         return;
@@ -493,8 +491,7 @@ ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status)
     }
 
     if (d->damaged) {
-        ngx_str_set(&text, "the run's record was damaged, and nothing can be added to its log");
-        ngx_sandbox_driver_fail(d, "internal", &text);
+        ngx_sandbox_driver_damaged(d);
         return;
     }
 
@@ -560,6 +557,7 @@ ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d)
     switch (d->state) {
 
     case NGX_SANDBOX_DRIVER_LEASE_E:
+    case NGX_SANDBOX_DRIVER_INPUT_E:
     case NGX_SANDBOX_DRIVER_PROBE_E:
     case NGX_SANDBOX_DRIVER_FOLLOW_E:
         ngx_sandbox_driver_fail(d, "cancelled", NULL);

@@ -50,6 +50,38 @@ ngx_sandbox_driver_fail(ngx_sandbox_driver_t *d, const char *code, ngx_str_t *te
 
 
 void
+ngx_sandbox_driver_damaged(ngx_sandbox_driver_t *d)
+{
+    ngx_str_t  text = ngx_string("the run's record or log was damaged, and nothing can be added to it");
+
+    d->damaged = 1;
+
+    ngx_sandbox_driver_batch_free(d->in_flight);
+    d->in_flight = NULL;
+
+    if (!d->finishing) {
+        ngx_sandbox_driver_fail(d, "internal", &text);
+        return;
+    }
+
+    /* how it ends is decided, and can only be told by itself */
+
+    if (d->end_code == NULL) {
+        ngx_log_error(NGX_LOG_ERR, &d->log, 0, "run fails, internal: %V", &text);
+
+        d->end_code = "internal";
+        (void) ngx_sandbox_driver_copy(d, &d->end_message, &text);
+    }
+
+    d->ended = 0;
+
+    if (d->state == NGX_SANDBOX_DRIVER_FINISH_E) {
+        ngx_sandbox_driver_finish_send(d);
+    }
+}
+
+
+void
 ngx_sandbox_driver_drop(ngx_sandbox_driver_t *d, const char *why)
 {
     ngx_log_error(NGX_LOG_WARN, &d->log, 0, "driver stops: %s", why);
@@ -76,6 +108,13 @@ ngx_sandbox_driver_refused(ngx_sandbox_driver_t *d, ngx_sandbox_store_e code, ng
 
     case NGX_SANDBOX_STORE_FENCED:
         ngx_sandbox_driver_drop(d, "the claim is somebody else's now");
+        return 1;
+
+    case NGX_SANDBOX_STORE_DAMAGED:
+        if (!ngx_sandbox_driver_left(d)) {
+            ngx_sandbox_driver_damaged(d);
+        }
+
         return 1;
 
     default: /* FORKED, GAP, CLOSED */

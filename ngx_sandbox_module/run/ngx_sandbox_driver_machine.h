@@ -172,6 +172,8 @@ void ngx_sandbox_driver_retry(ngx_sandbox_driver_t *d, ngx_sandbox_driver_step_p
 ngx_msec_t ngx_sandbox_driver_back_off(ngx_msec_t delay);
 /* The run ends with this code; kills the agent first, if there may be one.  text is copied. */
 void ngx_sandbox_driver_fail(ngx_sandbox_driver_t *d, const char *code, ngx_str_t *text);
+/* Nothing can be added to the log any more, by nobody, but its end. */
+void ngx_sandbox_driver_damaged(ngx_sandbox_driver_t *d);
 /* Superseded, or the record is gone: stops at once and leaves everything to others. */
 void ngx_sandbox_driver_drop(ngx_sandbox_driver_t *d, const char *why);
 void ngx_sandbox_driver_free(ngx_sandbox_driver_t *d);

@@ -358,7 +358,7 @@ ngx_sandbox_feed_was_read(void *data, ngx_sandbox_store_result_t *result)
 static void
 ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *result)
 {
-    uint64_t               now;
+    uint64_t               now, until;
     ngx_str_t              key;
     ngx_time_t            *tp;
     ngx_sandbox_cursor_t   end;
@@ -412,7 +412,9 @@ ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *re
     tp = ngx_timeofday();
     now = (uint64_t) tp->sec * 1000 + tp->msec;
 
-    if (sbx_fields_u64(&result->record, "claimUntil", 0) + 100 < now) {
+    until = sbx_fields_u64(&result->record, "claimUntil", 0);
+
+    if (until < now - 100 || until > now + NGX_SANDBOX_CLAIM_TTL_MAX) {
         ngx_sandbox_driver_adopt(feed->worker, &feed->run, &result->record);
     }
 }

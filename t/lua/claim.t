@@ -59,6 +59,19 @@ is claim($k, 'F')->[0], 'TERMINAL', 'nothing is left, not for its own token';
 is claim($k, 'G')->[0], 'TERMINAL', 'nor for another';
 is_deeply snapshot(), $was, 'nothing changed';
 
+# An expiry that no claim can have: the clock was put back, or somebody else wrote it.
+my $far = names('far');
+accept_run($far, token => 'A');
+for my $ahead (600_000, 600_000 - 5000) {
+    cmd('HSET', $far->{rec}, claimUntil => now() + $ahead);
+    is claim($far, 'B')->[0], 'HELD', "$ahead ms ahead: a claim";
+}
+for my $till (now() + 660_000, 4102444800000, '9' x 30, '1e999', 'nan', '-1', '', 'junk') {
+    cmd('HSET', $far->{rec}, claim => 'A', claimUntil => $till);
+    is claim($far, 'B')->[0], 'OK', "claimUntil '$till': none";
+    cmp_ok rec($far)->{claimUntil}, '<=', now() + 60_000, "claimUntil '$till': and mended";
+}
+
 # A record that another program made is not ours to drive.
 my $x = names('foreign');
 cmd('HSET', $x->{rec}, status => 'running', threadId => 't');

@@ -94,4 +94,26 @@ for my $damage ([n => 'junk'], [n => ''], [n => '-1'], [n => '1e999'], [n => '2.
     is_deeply { map { $_ => rec($y)->{$_} } qw(status n k chain) }, { status => 'failed', n => 4, k => 0, chain => $c3 }, "$field $value: mended";
 }
 
+# What somebody else wrote to the log: nothing fits behind it, the end alone is written, and can be read.
+for my $case (['4-0', 5], ['1000-3', 1001], ['9007199254740990-0', 4], ['9007199254740993-7', 4],
+              ['18446744073709551615-18446744073709551615', 4], ['18446744073709551615-0 removed', 4], ['77-0 removed', 4]) {
+    my ($id, $end) = @$case;
+    my $y = names('y' . ++$n);
+    my $c3 = chain_of($c2, 'x');
+    accept_run($y);
+    is_deeply append($y, 'A', $c1, $c2, 5, entries(2, '{}', '{}')), ['OK', 3, 0], "$id: sound";
+    cmd('XADD', $y->{log}, $id =~ s/ .*//r, 'c', '{"by":"somebody"}');
+    cmd('XADD', $y->{log}, '18446744073709551615-' . $_, 'c', '{}') for $id =~ /^9007199254740993/ ? 1 .. 250 : ();
+    cmd('XDEL', $y->{log}, $1) if $id =~ /(\S+) removed/;
+    my $was = snapshot();
+    is_deeply append($y, 'A', $c2, $c3, 5, entries(4, 'x')), ['DAMAGED'], "$id: no append";
+    is_deeply finish($y, 'A', $c2, $c3, 5, entries(4, @last)), ['DAMAGED'], "$id: no finish";
+    is_deeply script('append_aside', [@$y{qw(rec log)}], 'A', $y->{channel}, '{}'), ['DAMAGED'], "$id: nothing aside";
+    is_deeply snapshot(), $was, "$id: nothing of it changed anything";
+    is_deeply finish($y, 'A', '', $c3, 5, entries(9, $last[1]), status => 'failed'), ['OK', $end, 0], "$id: forced";
+    my $got = script('read_log', [@$y{qw(rec log)}], '0-1', 1000, 1_000_000);
+    is $got->[1], 1, "$id: closed";
+    is_deeply [@{ $got->[3] }[-2, -1]], ["$end-0", $last[1]], "$id: the end can be read, and is the last";
+}
+
 done_testing();

@@ -67,6 +67,16 @@ is_deeply [grep { $_ eq 't:c' } @{ overdue(100)->[2] }], ['t:c'], 'the adopter f
 put('t:c', 60_000);
 is_deeply forget('t:c'), ['HELD'], 'the accepted run stays';
 
+# An expiry that no claim can have: behind those that are overdue.
+cmd('DEL', $k->{active});
+cmd('ZADD', $k->{active}, 1, "t:$_") for 1 .. 3;
+cmd('ZADD', $k->{active}, now() + 660_000 + $_, "t:far$_") for 1 .. 3;
+put('t:held', 600_000);
+is_deeply [sort @{ overdue(100)->[2] }], [qw(t:1 t:2 t:3 t:far1 t:far2 t:far3)], 'far ahead is overdue';
+is_deeply [map { @{ overdue(2, $_)->[2] } } 0, 2, 4, 6], overdue(100)->[2], 'and listed in turn';
+is_deeply forget('t:far1'), ['OK'], 'and forgotten';
+is_deeply forget('t:held'), ['HELD'], 'other than the longest claim';
+
 # Runs of a thread.
 sub add { return script('thread_add', [$k->{runs}], @_[0, 1], $_[2] // '') }
 

@@ -10,6 +10,7 @@
 -- LOST     no record, or no log
 -- FENCED
 -- CLOSED   or its numbers are none
+-- DAMAGED  the log has entries that nobody here wrote, and no next one fits behind them
 
 -- What anybody else wrote is no number of ours.
 local function whole(text)
@@ -48,7 +49,15 @@ if k > 0 then
 end
 
 k = k + 1
-redis.call('XADD', KEYS[2], string.format('%.0f-%.0f', n, k), 'c', ARGV[3])
+
+local added = redis.pcall('XADD', KEYS[2], string.format('%.0f-%.0f', n, k), 'c', ARGV[3])
+
+if type(added) == 'table' then
+    local behind = string.find(added.err, 'top item', 1, true) or string.find(added.err, 'last possible ID', 1, true)
+
+    return behind and {'DAMAGED'} or added
+end
+
 redis.call('HSET', KEYS[1], 'k', k, 'bytes', bytes + #ARGV[3])
 redis.call('PUBLISH', ARGV[2], 'more')
 

@@ -22,6 +22,7 @@
 -- CLOSED
 -- FORKED   the chain is not the record's, or its numbers are none
 -- GAP n k  the first entry is not the next one
+-- DAMAGED  the log has entries that nobody here wrote, and no next one fits behind them
 
 local carried = 8192
 
@@ -90,7 +91,14 @@ for i = 10, #ARGV, 2 do
         k = k + 1
     end
 
-    redis.call('XADD', KEYS[2], string.format('%.0f-%.0f', n, k), 'c', json)
+    local added = redis.pcall('XADD', KEYS[2], string.format('%.0f-%.0f', n, k), 'c', json)
+
+    if type(added) == 'table' then
+        local behind = string.find(added.err, 'top item', 1, true) or string.find(added.err, 'last possible ID', 1, true)
+
+        return behind and {'DAMAGED'} or added
+    end
+
     bytes = bytes + #json
 end
 

@@ -9,6 +9,9 @@
 -- HELD now                    the claim of another token is not over
 -- TERMINAL now                nothing is left to do
 
+-- What sandbox_claim_ttl may be at most, ms.  An expiry beyond that was never a claim's, or the clock was put back.
+local longest = 600000
+
 local rec = redis.call('HMGET', KEYS[1], 'status', 'phase', 'claim', 'claimUntil', 'cancelRequested')
 
 if not rec[1] then
@@ -24,7 +27,9 @@ end
 
 -- Asked again after a lost reply: the same claim, the same epoch.
 if rec[3] ~= ARGV[1] then
-    if (tonumber(rec[4]) or 0) > now then
+    local till = tonumber(rec[4]) or 0
+
+    if till > now and till <= now + longest then
         return {'HELD', now}
     end
 

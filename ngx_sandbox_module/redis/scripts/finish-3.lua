@@ -28,6 +28,7 @@
 -- CLOSED   finished before, in another way
 -- FORKED   the chain is not the record's, or its numbers are none
 -- GAP n k
+-- DAMAGED  the log has entries that nobody here wrote, and the last ones do not fit behind them
 
 -- What anybody else wrote is no number of ours.
 local function whole(text)
@@ -54,9 +55,22 @@ if forced then
         return {'OK', n or 0, k or 0}
     end
 
+    -- Nothing can follow an entry with a number that is none of ours, nor would it be read.
+    repeat
+        local strange = redis.call('XREVRANGE', KEYS[2], '+', '9007199254740990', 'COUNT', 100)
+
+        for i = 1, #strange do
+            redis.call('XDEL', KEYS[2], strange[i][1])
+        end
+    until #strange < 100
+
     local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
 
-    n = math.max(n or 0, last and tonumber(string.match(last[1], '^%d+')) or 0)
+    if redis.call('EXISTS', KEYS[2]) == 1 then
+        redis.call('XSETID', KEYS[2], last and last[1] or '0-0')
+    end
+
+    n = math.max(n and n < 9007199254740990 and n or 0, last and tonumber(string.match(last[1], '^%d+')) or 0)
     k, bytes = 0, bytes or 0
 
 elseif rec[2] ~= 'running' then
@@ -96,7 +110,14 @@ for i = from, #ARGV, 2 do
         k = k + 1
     end
 
-    redis.call('XADD', KEYS[2], string.format('%.0f-%.0f', n, k), 'c', ARGV[i + 1])
+    local added = redis.pcall('XADD', KEYS[2], string.format('%.0f-%.0f', n, k), 'c', ARGV[i + 1])
+
+    if type(added) == 'table' then
+        local behind = string.find(added.err, 'top item', 1, true) or string.find(added.err, 'last possible ID', 1, true)
+
+        return behind and {'DAMAGED'} or added
+    end
+
     bytes = bytes + #ARGV[i + 1]
 end
 
