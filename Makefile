@@ -108,7 +108,7 @@ say = $(if $(V),,@echo "  $(1)")
 
 .PHONY: help build module programs products FORCE test test-unit test-fuzz test-lua \
 	test-helper test-nginx fuzz \
-	test-e2e test-chaos asan valgrind valgrind-unit upstream-test-nginx mainline lint \
+	test-e2e test-chaos chaos asan valgrind valgrind-unit upstream-test-nginx mainline lint \
 	bench clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -261,6 +261,9 @@ fuzz: ## libFuzzer, where clang has it; FUZZ_SECONDS=3600 a target, TARGET=json 
 
 lint: ## style and static checks
 	@tools/lint.sh
+
+chaos: build ## random faults for MINUTES=30, from SEED=1 on
+	CHAOS_SEED=$(or $(SEED),1) CHAOS_MINUTES=$(or $(MINUTES),30) $(PROVE) --verbose t/chaos/075-random.t
 
 bench: build ## the measurements of bench/
 	@if [ -x bench/run ]; then bench/run; else echo "no bench/run"; fi
