@@ -107,11 +107,20 @@ export class Server {
   }
 
   workers() {
+    return this.#workers(/^nginx: worker process(?! is shutting)/)
+  }
+
+  /** Those of older generations. */
+  leaving() {
+    return this.#workers(/^nginx: worker process is shutting/)
+  }
+
+  #workers(title) {
     const master = Number(readable(join(this.dir, 'nginx.pid')))
     return readdirSync('/proc')
       .filter((n) => /^\d+$/.test(n))
       .filter((pid) => readable(`/proc/${pid}/stat`).match(/\) \S (\d+)/)?.[1] === String(master))
-      .filter((pid) => /^nginx: worker process(?! is shutting)/.test(readable(`/proc/${pid}/cmdline`)))
+      .filter((pid) => title.test(readable(`/proc/${pid}/cmdline`)))
       .map(Number)
   }
 

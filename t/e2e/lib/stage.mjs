@@ -78,8 +78,8 @@ export class Stage {
     return stage
   }
 
-  /** http, server(stage): more of nginx's configuration; harnesses: each gets a location of its name in /api/. */
-  async #start({ http = '', server = () => '', harnesses = [] }) {
+  /** main, http, server(stage): more of nginx's configuration; harnesses: each gets a location of its name in /api/. */
+  async #start({ main = '', http = '', server = () => '', harnesses = [] }) {
     this.dir = mkdtempSync(join(tmpdir(), 'sandbox-e2e-'))
     this.nginxes = []
     chmodSync(this.dir, 0o755)
@@ -114,7 +114,7 @@ export class Stage {
         location = /api/chat/cancel { sandbox_cancel t; }
         ${harnesses.map((name) => `location = /api/${name} { sandbox_run ${name}; }`).join('\n')}
         ${server(this)}
-      }`, { binary: join(BUILD, 'nginx'), main: `load_module ${BUILD}/ngx_http_sandbox_module.so;`, port, ...more })
+      }`, { binary: join(BUILD, 'nginx'), main: `load_module ${BUILD}/ngx_http_sandbox_module.so; ${main}`, port, ...more })
 
     this.nginx = await this.module('nginx', this.port)
     this.nginxes.push(this.nginx)
