@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
     ngx_http_sandbox_tenant_t    *tenant;        /* NGX_CONF_UNSET_PTR: inherit; NULL: off */
     ngx_msec_t                    heartbeat;
+    ngx_msec_t                    viewer_max_age;        /* 0: off */
     ngx_uint_t                    format;
 
     /* Of this location alone, never inherited. */
@@ -77,6 +78,8 @@ char *ngx_http_sandbox_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* And what they are when they are not given. */
 char *ngx_http_sandbox_init_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf);
 char *ngx_http_sandbox_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* ngx_conf_set_msec_slot(), and "off", which is 0. */
+char *ngx_http_sandbox_timeout_or_off(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_sandbox_env(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);       /* of the block; conf is the definition */
 char *ngx_http_sandbox_secret(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 

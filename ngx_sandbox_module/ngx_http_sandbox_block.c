@@ -24,7 +24,6 @@ static char *ngx_http_sandbox_provider(ngx_conf_t *cf, ngx_command_t *cmd, void 
 static char *ngx_http_sandbox_isolation(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_max_runs(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-static char *ngx_http_sandbox_timeout_or_off(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_retention(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_journal_uri(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
@@ -86,6 +85,7 @@ static ngx_command_t  ngx_http_sandbox_block_commands[] = {
                                 first_byte_timeout, NULL),
     ngx_http_sandbox_block_slot("result_grace", NGX_CONF_TAKE1, ngx_conf_set_msec_slot, result_grace, NULL),
     ngx_http_sandbox_block_slot("line_max", NGX_CONF_TAKE1, ngx_conf_set_size_slot, line_max, NULL),
+    ngx_http_sandbox_block_slot("log_max", NGX_CONF_TAKE1, ngx_conf_set_off_slot, log_max, NULL),
     ngx_http_sandbox_block_slot("journal_poll", NGX_CONF_TAKE1, ngx_conf_set_msec_slot, journal_poll, NULL),
     ngx_http_sandbox_block_slot("retired", NGX_CONF_FLAG, ngx_conf_set_flag_slot, retired, NULL),
 
@@ -213,6 +213,7 @@ ngx_http_sandbox_create_definition(ngx_conf_t *cf, ngx_str_t *name)
     d->retention_run = NGX_CONF_UNSET;
     d->retention_log = NGX_CONF_UNSET;
     d->line_max = NGX_CONF_UNSET_SIZE;
+    d->log_max = NGX_CONF_UNSET;
     d->journal_poll = NGX_CONF_UNSET_MSEC;
     d->retired = NGX_CONF_UNSET;
 
@@ -270,6 +271,7 @@ ngx_http_sandbox_block_init(ngx_conf_t *cf, ngx_sandbox_definition_t *d)
     ngx_conf_init_value(d->retention_run, 30 * 24 * 3600);
     ngx_conf_init_value(d->retention_log, 24 * 3600);
     ngx_conf_init_size_value(d->line_max, 16 * 1024 * 1024);
+    ngx_conf_init_value(d->log_max, 256 * 1024 * 1024);
     ngx_conf_init_msec_value(d->journal_poll, 250);
     ngx_conf_init_value(d->retired, 0);
 
@@ -479,7 +481,7 @@ ngx_http_sandbox_max_runs(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-static char *
+char *
 ngx_http_sandbox_timeout_or_off(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     char  *p = conf;

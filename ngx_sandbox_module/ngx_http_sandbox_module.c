@@ -44,6 +44,13 @@ static ngx_conf_num_bounds_t  ngx_http_sandbox_claim_ttl_bounds = {
 };
 
 
+/* clients give up after a few cuts without progress */
+
+static ngx_conf_num_bounds_t  ngx_http_sandbox_viewer_max_age_bounds = {
+    ngx_conf_check_num_bounds, 1000, -1
+};
+
+
 static ngx_conf_num_bounds_t  ngx_http_sandbox_heartbeat_bounds = {
     ngx_conf_check_num_bounds, 10, 3600000
 };
@@ -120,6 +127,13 @@ static ngx_command_t  ngx_http_sandbox_commands[] = {
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_sandbox_loc_conf_t, heartbeat),
       &ngx_http_sandbox_heartbeat_bounds },
+
+    { ngx_string("sandbox_viewer_max_age"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_sandbox_timeout_or_off,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_sandbox_loc_conf_t, viewer_max_age),
+      &ngx_http_sandbox_viewer_max_age_bounds },
 
     { ngx_string("sandbox_stream_format"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -282,6 +296,7 @@ ngx_http_sandbox_create_loc_conf(ngx_conf_t *cf)
 
     slcf->tenant = NGX_CONF_UNSET_PTR;
     slcf->heartbeat = NGX_CONF_UNSET_MSEC;
+    slcf->viewer_max_age = NGX_CONF_UNSET_MSEC;
     slcf->format = NGX_CONF_UNSET_UINT;
     slcf->access = NGX_CONF_UNSET_UINT;
 
@@ -312,6 +327,7 @@ ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     ngx_conf_merge_ptr_value(conf->tenant, prev->tenant, NULL);
     ngx_conf_merge_msec_value(conf->heartbeat, prev->heartbeat, 15000);
+    ngx_conf_merge_msec_value(conf->viewer_max_age, prev->viewer_max_age, 0);
     ngx_conf_merge_uint_value(conf->format, prev->format, NGX_HTTP_SANDBOX_FORMAT_AUTO);
 
     if (!clcf->noname) {

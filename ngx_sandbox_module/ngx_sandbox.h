@@ -100,6 +100,7 @@ struct ngx_sandbox_definition_s {
     time_t                        retention_run;
     time_t                        retention_log;
     size_t                        line_max;
+    off_t                         log_max;       /* bytes of a run's stored chunks; 0: any */
 
     ngx_str_t                     journal_uri;   /* the operator's own location; empty: ours */
     ngx_str_t                     journal_server;        /* name of the server that has it; empty: the first that uses us */

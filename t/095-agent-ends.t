@@ -285,3 +285,45 @@ gate('end');
 $r = read_http($h);
 like($r->{body}, qr/RUN_FINISHED[^\n]*\n\n\z/, "$name - it is the last one");
 ok($r->{complete}, "$name - and the end comes with it");
+
+
+
+=== TEST 17: log_max
+--- sandbox
+    log_max 200k;
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+alive agent
+while say "$(head -c 1000 /dev/zero | tr '\0' x)"; do :; done
+--- check
+my $body = to_end($name, undef, 'failed');
+like($body, qr/"type":"RUN_ERROR".*"message":"[^"]*log_max[^"]*".*"code":"log-too-large"/s, "$name - says so");
+ok(!alive(agent_pid('agent')), "$name - the agent is gone");
+cmp_ok(record('r1')->{bytes}, '>', 200 * 1024, "$name - as much as may be was kept");
+cmp_ok(record('r1')->{bytes}, '<', 200 * 1024 + 2 * 262144, "$name - and no more than a piece beyond");
+
+
+
+=== TEST 18: log_max counts what was stored before a takeover, and nothing twice
+--- sandbox
+    log_max 300k;
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+i=0
+while [ $i -lt 150 ]; do say "$(head -c 1000 /dev/zero | tr '\0' x)"; i=$((i + 1)); done
+alive agent
+hold more
+while say "$(head -c 1000 /dev/zero | tr '\0' y)"; do :; done
+--- check
+my $run = post('r1');
+ok(agent_pid('agent'), "$name - half of it is there");
+ok(wait_for(sub { (record('r1')->{bytes} // 0) > 150_000 }), "$name - and stored");
+my $bytes = record('r1')->{bytes};
+crash();
+ok(wait_for(sub { (record('r1')->{driverEpoch} // 0) > 1 }, 20), "$name - taken over");
+gate('more');
+ok(wait_for(sub { record('r1')->{status} eq 'failed' }, 20), "$name - ends");
+like(get('/chat?offset=-1&runId=r1')->{body}, qr/"code":"log-too-large"/, "$name - says so");
+cmp_ok(record('r1')->{bytes}, '>', 300 * 1024, "$name - after as much as may be");

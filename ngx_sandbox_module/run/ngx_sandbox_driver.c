@@ -393,6 +393,7 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
     }
 
     d->damaged = !ngx_sandbox_driver_sound(f);
+    d->log_bytes = sbx_fields_u64(f, "bytes", 0);
 
     ngx_memset(d->chain, '0', SBX_CHAIN_LEN);
 

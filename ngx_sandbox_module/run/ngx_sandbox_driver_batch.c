@@ -61,6 +61,7 @@ ngx_sandbox_driver_entry(ngx_sandbox_driver_t *d, uint64_t n, ngx_str_t *json)
     entry->json = masked;
 
     batch->bytes += masked.len;
+    d->log_bytes += masked.len;
 
     return NGX_OK;
 }

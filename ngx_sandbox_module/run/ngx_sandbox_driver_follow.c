@@ -181,6 +181,10 @@ ngx_sandbox_driver_bytes(void *data, u_char *p, size_t len)
         ngx_sandbox_driver_replayed(d);
     }
 
+    if (rc == SBX_OK && d->definition->log_max && d->log_bytes > (uint64_t) d->definition->log_max) {
+        rc = SBX_DECLINED;
+    }
+
     if (rc == SBX_OK) {
         return ngx_sandbox_driver_full(d) ? NGX_AGAIN : NGX_OK;
     }
@@ -211,6 +215,12 @@ ngx_sandbox_driver_broken(ngx_event_t *ev)
         text.len = ngx_snprintf(buf, sizeof(buf), "the agent printed a line over %uz bytes (line_max), after byte %uL",
                                 d->line_max, sbx_transcript_position(d->transcript)) - buf;
         ngx_sandbox_driver_fail(d, "line-too-long", &text);
+        return;
+
+    case SBX_DECLINED:
+        text.len = ngx_snprintf(buf, sizeof(buf), "the run's log is over %O bytes (log_max), after byte %uL of its journal",
+                                d->definition->log_max, sbx_transcript_position(d->transcript)) - buf;
+        ngx_sandbox_driver_fail(d, "log-too-large", &text);
         return;
 
     case SBX_DIVERGED:

@@ -69,6 +69,7 @@ struct ngx_sandbox_driver_s {
     uint64_t                      epoch;         /* of the claim */
     uint64_t                      revision;      /* of the translator that wrote the log so far */
     size_t                        line_max;
+    uint64_t                      log_bytes;     /* of chunks, stored and on their way */
 
     /* what the log holds, as acknowledged by Redis */
     uint64_t                      n;

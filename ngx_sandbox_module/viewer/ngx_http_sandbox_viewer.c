@@ -4,7 +4,7 @@
 #include "ngx_http_sandbox_viewer_output.h"
 
 
-/* how long an exiting worker waits for a next chunk before it cuts */
+/* how long a viewer that must go waits for a next chunk before it is cut */
 #define NGX_HTTP_SANDBOX_CUT_AFTER  2000
 
 /* half-open connections are noticed within this (ms) */
@@ -17,6 +17,8 @@ static void ngx_http_sandbox_viewer_unacked(ngx_connection_t *c);
 static ngx_uint_t ngx_http_sandbox_viewer_begin(ngx_sandbox_viewer_t *v);
 static void ngx_http_sandbox_viewer_lost(ngx_sandbox_viewer_t *v);
 static void ngx_http_sandbox_viewer_at_end(ngx_sandbox_viewer_t *v);
+static void ngx_http_sandbox_viewer_arm(ngx_sandbox_viewer_t *v, ngx_msec_t delay);
+static ngx_msec_t ngx_http_sandbox_viewer_left(ngx_sandbox_viewer_t *v);
 static void ngx_http_sandbox_viewer_heartbeat_handler(ngx_event_t *ev);
 static void ngx_http_sandbox_viewer_cleanup(void *data);
 
@@ -91,6 +93,8 @@ ngx_http_sandbox_viewer_create(ngx_http_request_t *r, ngx_http_sandbox_view_t *v
     v->thread_id = view->thread_id;
     v->sandbox_key = view->sandbox_key;
     v->interval = slcf->heartbeat;
+    v->max_age = slcf->viewer_max_age;
+    v->started = ngx_current_msec;
     v->ndjson = ngx_http_sandbox_viewer_is_ndjson(r);
     v->last_sent = ngx_current_msec;
 
@@ -101,7 +105,7 @@ ngx_http_sandbox_viewer_create(ngx_http_request_t *r, ngx_http_sandbox_view_t *v
     /* a request that the worker had already when it was told to quit */
     v->cut = ngx_exiting ? 1 : 0;
 
-    ngx_add_timer(&v->heartbeat, v->cut ? NGX_HTTP_SANDBOX_CUT_AFTER : v->interval);
+    ngx_http_sandbox_viewer_arm(v, v->interval);
 
     return v;
 }
@@ -335,6 +339,31 @@ ngx_http_sandbox_viewer_at_end(ngx_sandbox_viewer_t *v)
 
 
 static void
+ngx_http_sandbox_viewer_arm(ngx_sandbox_viewer_t *v, ngx_msec_t delay)
+{
+    if (v->cut) {
+        delay = NGX_HTTP_SANDBOX_CUT_AFTER;
+
+    } else if (v->max_age) {
+        delay = ngx_min(delay, ngx_http_sandbox_viewer_left(v));
+    }
+
+    ngx_add_timer(&v->heartbeat, delay);
+}
+
+
+static ngx_msec_t
+ngx_http_sandbox_viewer_left(ngx_sandbox_viewer_t *v)
+{
+    ngx_msec_t  age;
+
+    age = ngx_current_msec - v->started;
+
+    return age < v->max_age ? v->max_age - age : 0;
+}
+
+
+static void
 ngx_http_sandbox_viewer_heartbeat_handler(ngx_event_t *ev)
 {
     ngx_sandbox_viewer_t  *v = ev->data;
@@ -350,14 +379,18 @@ ngx_http_sandbox_viewer_heartbeat_handler(ngx_event_t *ev)
         return;
     }
 
+    if (v->max_age && ngx_http_sandbox_viewer_left(v) == 0) {
+        v->cut = 1;
+    }
+
     silent = ngx_current_msec - v->last_sent;
 
     if (silent < v->interval) {
-        ngx_add_timer(ev, v->interval - silent);
+        ngx_http_sandbox_viewer_arm(v, v->interval - silent);
         return;
     }
 
-    ngx_add_timer(ev, v->interval);
+    ngx_http_sandbox_viewer_arm(v, v->interval);
 
     if (v->header_sent && !v->blocked && !v->finished && ngx_http_sandbox_viewer_comment(v) != NGX_OK) {
         ngx_http_sandbox_viewer_finalize(v, NGX_ERROR);

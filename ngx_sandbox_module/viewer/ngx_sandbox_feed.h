@@ -107,6 +107,8 @@ struct ngx_sandbox_viewer_s {
     ngx_sandbox_stretch_t        *sending;       /* referenced while nginx may point into it */
     ngx_event_t                   heartbeat;
     ngx_msec_t                    interval;
+    ngx_msec_t                    max_age;       /* 0: any */
+    ngx_msec_t                    started;
     ngx_msec_t                    last_sent;
     ngx_uint_t                    sent;          /* events in this response */
 
@@ -116,7 +118,7 @@ struct ngx_sandbox_viewer_s {
     unsigned                      header_sent:1;
     unsigned                      blocked:1;     /* the client reads slower than we write */
     unsigned                      finished:1;
-    unsigned                      cut:1;         /* the worker leaves: after the next chunk */
+    unsigned                      cut:1;         /* the worker leaves, or it is old enough: after the next chunk */
     unsigned                      reserve:1;     /* wants the terminal chunk once more */
 };
 
