@@ -48,7 +48,7 @@ run()
 
     # its last line is for this script
 
-    t/run "$@" 2>&1 | tee "$out" | grep --line-buffered -v -E '^[0-9]+ passed, [0-9]+ failed$'
+    t/run "$@" 2>&1 | tee "$out" | grep -a --line-buffered -v -E '^[0-9]+ passed, [0-9]+ failed$'
     set -- $(tail -n 1 "$out")
 
     case "${1:-} ${2:-} ${3:-} ${4:-}" in
