@@ -112,7 +112,7 @@ sub written
         $mine = $s->{ports}{$from =~ s/.*://r} // 0 if $from ne 'lua';
 
         push @writes, $_ if $mine && $command !~
-            /^(?:EVALSHA|EVAL|SCRIPT|PING|INFO|CONFIG|CLIENT|ROLE|(UN)?SUBSCRIBE|TIME|EXISTS|GET|H?M?GET(ALL)?|Z?(REV)?RANGE(BYSCORE)?|ZSCORE|ZCARD|XRANGE|XREVRANGE)$/i;
+            /^(?:EVALSHA|EVAL|SCRIPT|PING|INFO|CONFIG|CLIENT|ROLE|(UN)?SUBSCRIBE|TIME|EXISTS|GET|H?M?GET(ALL)?|Z?(REV)?RANGE(BYSCORE)?|ZSCORE|ZCARD|ZCOUNT|XRANGE|XREVRANGE)$/i;
     }
 
     return @writes;
