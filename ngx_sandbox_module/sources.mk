@@ -37,6 +37,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_conf.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_conn.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_event.c \
+	ngx_sandbox_module/redis/ngx_sandbox_redis_guard.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_greet.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_script.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_sub.c \

@@ -99,6 +99,8 @@ ngx_sandbox_redis_event_attach(ngx_sandbox_redis_conn_t *conn, redisAsyncContext
 
     conn->c = c;
 
+    ngx_sandbox_redis_guard(conn, ac);
+
     ac->data = conn;
     ac->ev.data = conn;
     ac->ev.addRead = ngx_sandbox_redis_event_add_read;
@@ -244,7 +246,7 @@ ngx_sandbox_redis_event_cleanup(void *data)
         ngx_delete_posted_event(&conn->breakage);
     }
 
-    reason = (ac && ac->c.err) ? ac->c.errstr : NULL;
+    reason = conn->refused ? "it said what no Redis says" : (ac && ac->c.err) ? ac->c.errstr : NULL;
 
     ngx_sandbox_redis_conn_lost(conn, reason);
 }

@@ -5,6 +5,7 @@
  *   ngx_sandbox_redis_args.c     arguments of a call
  *   ngx_sandbox_redis_event.c    a hiredis context in nginx's event loop
  *   ngx_sandbox_redis_conn.c     machine of one connection
+ *   ngx_sandbox_redis_guard.c    what may be read from one
  *   ngx_sandbox_redis_greet.c    what is sent first on a new connection
  *   ngx_sandbox_redis_call.c     one call, from its start to its answer
  *   ngx_sandbox_redis_calls.c    all of them: queue, deadlines, failures
@@ -88,6 +89,8 @@ struct ngx_sandbox_redis_conn_s {
     unsigned                         slow:1;     /* not to be made again at once */
     unsigned                         writing:1;  /* inside redisAsyncHandleWrite() */
     unsigned                         logged:1;   /* this outage */
+    unsigned                         refused:1;  /* something that is no answer of a Redis */
+    unsigned                         unsubscribed:1;     /* says what is being read */
     uint32_t                         reason;     /* why, when it was logged last: another reason is logged again */
 };
 
@@ -173,6 +176,10 @@ void ngx_sandbox_redis_conn_break(ngx_sandbox_redis_conn_t *conn, ngx_err_t err,
 
 void ngx_sandbox_redis_conn_heard(ngx_sandbox_redis_conn_t *conn);
 void ngx_sandbox_redis_conn_asked(ngx_sandbox_redis_conn_t *conn);
+
+
+/* ngx_sandbox_redis_guard.c: before anything is read */
+void ngx_sandbox_redis_guard(ngx_sandbox_redis_conn_t *conn, redisAsyncContext *ac);
 
 
 /* ngx_sandbox_redis_greet.c */
