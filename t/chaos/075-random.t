@@ -214,7 +214,14 @@ sub round
 
     ok(wait_for(sub { $chaos->redis('ZCARD', 'sandbox:active') eq '0' }, 30), "$name - nothing is left to be driven");
     ok(wait_for(sub { !processes($chaos) }, 30), "$name - no process is left") or diag(join "\n", processes($chaos));
-    is(scalar(grep { -d } glob "$chaos->{dir}/sandboxes/sbx-*"), RUNS, "$name - no sandbox but those of the threads is left");
+
+    # what was made by who died before it could note that is the sweep's
+
+    my %noted = map { $chaos->redis('HGET', $_, 'providerSandboxId') =~ s{.*/}{}r => 1 } split /\n/, $chaos->redis('KEYS', '*{i:*}:rec');
+    my @sandboxes = map { m{([^/]+)\z} } grep { -d } glob "$chaos->{dir}/sandboxes/sbx-*";
+    is(join(' ', grep { !$noted{$_} && -e "$chaos->{dir}/sandboxes/$_/workspace/launches" } @sandboxes), '',
+       "$name - no sandbox in which an agent was is left, but those of the threads");
+    is(scalar(grep { $noted{$_} } @sandboxes), RUNS, "$name - which are there");
     is($chaos->redis('KEYS', '*:slot'), '', "$name - nothing holds a thread");
     is(join("\n", $chaos->alerts), '', "$name - no alert");
 
