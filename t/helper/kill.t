@@ -86,6 +86,23 @@ for my $isolation ('none', bwrap_works() ? 'bwrap' : ()) {
         is $h->call('remove_run', sandbox => $s, run => 'forged')->{rc}, OK, 'remove_run';
     }
 
+    # the same pid and start, but of another PID namespace or boot; the very process is the one that dies
+    for my $case ([ 1, sub { ":$_[1]" } ], [ 1, sub { "$_[0]:1" } ], [ 1, sub { $_[0] } ], [ 0, sub { "$_[0]:$_[1]" } ]) {
+        my ($lives, $place) = @$case;
+        my $other = fork // die;
+        exec 'sleep', '60' if !$other;
+        my $start = (split ' ', slurp("/proc/$other/stat") =~ s/.*\) //sr)[19];
+        my $at = $place->(slurp('/proc/sys/kernel/random/boot_id') =~ s/\n//r, (stat '/proc/self/ns/pid')[1]);
+        $h->launch($s, 'forged', 'sleep 60');
+        kill 'KILL', $h->launcher($s, 'forged');
+        spew($h->path($s, 'runs', 'forged.run', $_), "$other $start $at\n") for qw(agent launcher);
+        is $h->call('kill', sandbox => $s, run => 'forged')->{rc}, OK, "another's ids";
+        is waitpid($other, POSIX::WNOHANG()) == 0 ? 1 : 0, $lives, "kill nobody else: $at";
+        kill 'KILL', $other;
+        waitpid $other, 0;
+        is $h->call('remove_run', sandbox => $s, run => 'forged')->{rc}, OK, 'remove_run';
+    }
+
     # sentinels that are none
     my $fake = join ' ', map { "'$_'" } '{"__exit":0}', '{"__exit":0,"__nonce":"00000000000000000000000000000000"}', 'x {"__exit":0}';
     $h->launch($s, 'fake', "printf '%s\\n' $fake; sleep 60");

@@ -17,13 +17,15 @@
 #include "sbh.h"
 
 
-#define SBH_BOOT_LEN  36
-#define SBH_NEW_DIR   32
+#define SBH_BOOT_LEN   36
+#define SBH_PLACE_LEN  63
+#define SBH_NEW_DIR    32
 
 
 static int sbh_guard_fill(sbh_t *h, sbh_guard_t *guard, const char *name);
 static int sbh_guard_publish(sbh_t *h, const char *from);
 static void sbh_guard_name(const sbh_t *h, char *name, size_t size);
+static void sbh_place(char place[SBH_PLACE_LEN + 1]);
 static void sbh_boot_id(char boot[SBH_BOOT_LEN + 1]);
 
 
@@ -184,21 +186,19 @@ sbh_guard_undo(sbh_t *h, sbh_guard_t *guard)
 }
 
 
-/* Process ids begin again with each boot, and so do start times. */
-
 int
 sbh_guard_note(sbh_guard_t *guard, const char *who, pid_t pid)
 {
     int         n;
-    char        text[128], boot[SBH_BOOT_LEN + 1];
+    char        text[128], place[SBH_PLACE_LEN + 1];
     sbh_proc_t  proc;
 
     if (sbh_proc_stat(pid, &proc) != 0) {
         return -1;
     }
 
-    sbh_boot_id(boot);
-    n = snprintf(text, sizeof(text), "%d %llu %s\n", (int) pid, proc.start, boot);
+    sbh_place(place);
+    n = snprintf(text, sizeof(text), "%d %llu %s\n", (int) pid, proc.start, place);
 
     return sbh_write_at(guard->dir, who, text, (size_t) n, 0600);
 }
@@ -208,21 +208,21 @@ void
 sbh_guard_peer(sbh_guard_t *guard, const char *who, sbh_peer_t *peer)
 {
     int                 pid;
-    char                text[128], boot[SBH_BOOT_LEN + 1], noted[SBH_BOOT_LEN + 1];
+    char                text[128], place[SBH_PLACE_LEN + 1], noted[SBH_PLACE_LEN + 1];
     unsigned long long  start;
 
     memset(peer, 0, sizeof(*peer));
 
     if (sbh_read_at(guard->dir, who, text, sizeof(text)) <= 0
-        || sscanf(text, "%d %llu %36s", &pid, &start, noted) != 3
+        || sscanf(text, "%d %llu %63s", &pid, &start, noted) != 3
         || pid <= 1)
     {
         return;
     }
 
-    sbh_boot_id(boot);
+    sbh_place(place);
 
-    if (strcmp(boot, noted) != 0 || sbh_proc_stat(pid, &peer->proc) != 0) {
+    if (strcmp(place, noted) != 0 || sbh_proc_stat(pid, &peer->proc) != 0) {
         return;
     }
 
@@ -234,6 +234,28 @@ static void
 sbh_guard_name(const sbh_t *h, char *name, size_t size)
 {
     (void) snprintf(name, size, "%s.run", h->run);
+}
+
+
+/*
+ * Process ids begin again with each boot, and so do start times.  Those of
+ * another PID namespace are another's: containers that start together have the
+ * same ones.
+ */
+
+static void
+sbh_place(char place[SBH_PLACE_LEN + 1])
+{
+    char         boot[SBH_BOOT_LEN + 1];
+    struct stat  st;
+
+    sbh_boot_id(boot);
+
+    if (stat("/proc/self/ns/pid", &st) != 0) {
+        st.st_ino = 0;
+    }
+
+    (void) snprintf(place, SBH_PLACE_LEN + 1, "%s:%llu", boot, (unsigned long long) st.st_ino);
 }
 
 

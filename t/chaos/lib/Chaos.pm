@@ -148,6 +148,7 @@ sub start_replica
     my $helper = $self->{helper} ? "$self->{dir}/helper" : "$self->{build}/sandbox-helper";
     my $more = $self->{sandbox} // '';
     my $http = $self->{http} // '';
+    my $server = $self->{server} // '';
 
     spew("$home/nginx.conf", <<"END");
 load_module $self->{build}/ngx_http_sandbox_module.so;
@@ -179,6 +180,7 @@ http {
         location = /chat { sandbox_run t; }
         location = /cancel { sandbox_cancel t; }
         location = /status { sandbox_status; }
+        $server
     }
 }
 END
