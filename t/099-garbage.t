@@ -180,7 +180,7 @@ is(texts($body), 'w1 w2 w3 w4 w5 w6 w7 w8', "$name - in nothing that its agent s
 
 
 === TEST 3: clients that go away at any moment leave nothing behind (G07)
---- timeout: 60
+--- timeout: 120
 --- check
 srand 13;
 my $h = post('r1');
@@ -215,8 +215,8 @@ $go->(100);
 wait_for(sub { $viewers->() eq '1' });
 $before = fds();
 $go->($ENV{TEST_NGINX_LONG} ? 100_000 : 1500);
-ok(wait_for(sub { $viewers->() eq '1' }), "$name - one viewer is left, which stays");
-ok(wait_for(sub { fds() <= $before }), "$name - no more descriptors than before") or diag(fds() . " and $before");
+ok(wait_for(sub { $viewers->() eq "1" }, 40), "$name - one viewer is left, which stays");
+ok(wait_for(sub { fds() <= $before }, 40), "$name - no more descriptors than before") or diag(fds() . " and $before");
 unharmed($name, @workers);
 unlike(error_log(), qr/what no Redis says/, "$name - and Redis was understood");
 gate(1);
