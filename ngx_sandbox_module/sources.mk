@@ -118,6 +118,7 @@ SANDBOX_HELPER_SRCS = \
 	ngx_sandbox_module/provider/helper/sbh_isolate.c \
 	ngx_sandbox_module/provider/helper/sbh_journal.c \
 	ngx_sandbox_module/provider/helper/sbh_launch.c \
+	ngx_sandbox_module/provider/helper/sbh_list.c \
 	ngx_sandbox_module/provider/helper/sbh_main.c \
 	ngx_sandbox_module/provider/helper/sbh_open.c \
 	ngx_sandbox_module/provider/helper/sbh_proc.c \

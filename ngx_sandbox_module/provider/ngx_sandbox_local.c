@@ -7,6 +7,7 @@
 
 #define NGX_SANDBOX_LOCAL_TIMEOUT       10000    /* ms; a busy host answers within a few */
 #define NGX_SANDBOX_LOCAL_KILL_TIMEOUT  20000
+#define NGX_SANDBOX_LOCAL_LIST_TIMEOUT  60000
 #define NGX_SANDBOX_LOCAL_EXEC_TIMEOUT  600000
 #define NGX_SANDBOX_LOCAL_EXEC_GRACE    15000    /* on top of the command's own deadline */
 #define NGX_SANDBOX_LOCAL_OUTPUT        65536
@@ -20,6 +21,8 @@ static ngx_sandbox_provider_op_t *ngx_sandbox_local_complete(ngx_sandbox_provide
 static ngx_sandbox_provider_op_t *ngx_sandbox_local_resume(ngx_sandbox_provider_t *p, ngx_str_t *id,
     ngx_sandbox_provider_pt done, void *data);
 static ngx_sandbox_provider_op_t *ngx_sandbox_local_destroy(ngx_sandbox_provider_t *p, ngx_str_t *id,
+    ngx_sandbox_provider_pt done, void *data);
+static ngx_sandbox_provider_op_t *ngx_sandbox_local_list(ngx_sandbox_provider_t *p, ngx_str_t *after,
     ngx_sandbox_provider_pt done, void *data);
 static ngx_sandbox_provider_op_t *ngx_sandbox_local_exec(ngx_sandbox_provider_t *p, ngx_str_t *id,
     ngx_sandbox_command_t *command, ngx_sandbox_provider_pt done, void *data);
@@ -57,6 +60,7 @@ const ngx_sandbox_provider_ops_t  ngx_sandbox_local_ops = {
     ngx_sandbox_local_complete,
     ngx_sandbox_local_resume,
     ngx_sandbox_local_destroy,
+    ngx_sandbox_local_list,
     ngx_sandbox_local_exec,
     ngx_sandbox_local_launch,
     ngx_sandbox_local_kill,
@@ -106,6 +110,30 @@ static ngx_sandbox_provider_op_t *
 ngx_sandbox_local_destroy(ngx_sandbox_provider_t *p, ngx_str_t *id, ngx_sandbox_provider_pt done, void *data)
 {
     return ngx_sandbox_local_run_op(p, "destroy", NGX_SANDBOX_LOCAL_KILL_TIMEOUT, id, NULL, done, data);
+}
+
+
+static ngx_sandbox_provider_op_t *
+ngx_sandbox_local_list(ngx_sandbox_provider_t *p, ngx_str_t *after, ngx_sandbox_provider_pt done, void *data)
+{
+    ngx_str_t              name;
+    ngx_sandbox_helper_t  *h;
+
+    h = ngx_sandbox_local_begin(p, "list", NGX_SANDBOX_LOCAL_LIST_TIMEOUT, done, data);
+    if (h == NULL) {
+        return NULL;
+    }
+
+    if (after->len) {
+
+        if (ngx_sandbox_local_name(p, after, &name) != NGX_SANDBOX_PROVIDER_OK) {
+            return ngx_sandbox_helper_answer(h, NGX_SANDBOX_PROVIDER_REFUSED, "bad sandbox id");
+        }
+
+        ngx_sandbox_helper_field(h, "after", &name);
+    }
+
+    return ngx_sandbox_local_start(p, h);
 }
 
 

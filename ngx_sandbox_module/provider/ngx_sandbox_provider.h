@@ -35,7 +35,7 @@ typedef struct {
     ngx_str_t                     text;          /* for people when rc is not OK: step and cause, no secret */
     ngx_str_t                     id;            /* create, resume: <engine>/<id> */
     ngx_int_t                     exit_code;     /* exec, probe */
-    ngx_str_t                     output;        /* exec: stdout and stderr, the last bytes; read_file; stderr tail of probe */
+    ngx_str_t                     output;        /* exec: stdout and stderr, the last bytes; read_file; list; stderr tail of probe */
     ngx_sandbox_probe_e           probe;         /* probe, launch (ALIVE: launched now or before) */
     unsigned                      launched:1;    /* launch: by this call, not before */
 } ngx_sandbox_provider_result_t;                 /* valid until done returns */
@@ -77,6 +77,12 @@ typedef struct {
     ngx_sandbox_provider_op_t  *(*resume)(ngx_sandbox_provider_t *p, ngx_str_t *id,
                                     ngx_sandbox_provider_pt done, void *data);
     ngx_sandbox_provider_op_t  *(*destroy)(ngx_sandbox_provider_t *p, ngx_str_t *id,         /* OK also when there is nothing */
+                                    ngx_sandbox_provider_pt done, void *data);
+    /*
+     * Sandboxes of this engine in an order of their own, some that come after that one (.len 0: the first ones):
+     * output is a JSON object as helper/sbh_list.c tells.
+     */
+    ngx_sandbox_provider_op_t  *(*list)(ngx_sandbox_provider_t *p, ngx_str_t *after,
                                     ngx_sandbox_provider_pt done, void *data);
     ngx_sandbox_provider_op_t  *(*exec)(ngx_sandbox_provider_t *p, ngx_str_t *id, ngx_sandbox_command_t *command,
                                     ngx_sandbox_provider_pt done, void *data);

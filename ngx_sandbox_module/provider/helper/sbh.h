@@ -17,7 +17,7 @@
  *   <id>/meta.json          key, tenant, definition, attempt, complete
  *   <id>/workspace/ home/ tmp/
  *   <id>/runs/<run>.ndjson  journal; <run>.err: stderr
- *   <id>/runs/<run>.run/    the guard: lock, launcher and agent ("pid start boot")
+ *   <id>/runs/<run>.run/    the guard: lock, launcher and agent ("pid start boot"), id where <run> was cut
  */
 
 #ifndef SBH_H_INCLUDED
@@ -211,6 +211,13 @@ int sbh_journal_create(sbh_t *h, const char *suffix);       /* new and empty; de
 bool sbh_journal_ended(sbh_t *h, int *exit_code);
 int sbh_journal_end(int fd, const char *nonce, int exit_code);
 
+/* sbh_sandbox.c */
+struct sbx_json_s *sbh_meta_read(sbh_t *h, sbx_arena_t *arena);     /* of the opened sandbox; NULL: reply filled in */
+/* Removes what was moved away before, and what a create that was cut short has left. */
+void sbh_tidy(sbh_t *h);
+/* How much of that has resisted for some minutes. */
+size_t sbh_stuck(sbh_t *h);
+
 /* sbh_run.c */
 int sbh_run_probe(sbh_t *h);        /* fills in the result */
 int sbh_run_kill(sbh_t *h);         /* nothing of it lives */
@@ -220,6 +227,7 @@ int sbh_op_create(sbh_t *h);
 int sbh_op_complete(sbh_t *h);
 int sbh_op_resume(sbh_t *h);
 int sbh_op_destroy(sbh_t *h);
+int sbh_op_list(sbh_t *h);
 int sbh_op_exec(sbh_t *h);
 int sbh_op_launch(sbh_t *h);
 int sbh_op_kill(sbh_t *h);

@@ -23,6 +23,7 @@
 
 
 static int sbh_guard_fill(sbh_t *h, sbh_guard_t *guard, const char *name);
+static int sbh_guard_name_run(sbh_t *h, sbh_guard_t *guard);
 static int sbh_guard_publish(sbh_t *h, const char *from);
 static void sbh_guard_name(const sbh_t *h, char *name, size_t size);
 static void sbh_place(char place[SBH_PLACE_LEN + 1]);
@@ -98,11 +99,32 @@ sbh_guard_fill(sbh_t *h, sbh_guard_t *guard, const char *name)
         return sbh_fail_errno(h, "lock cannot be taken");
     }
 
-    if (sbh_guard_note(guard, "launcher", getpid()) != 0) {
+    if (sbh_guard_note(guard, "launcher", getpid()) != 0 || sbh_guard_name_run(h, guard) != 0) {
         return sbh_fail_errno(h, "guard cannot be written");
     }
 
     return 0;
+}
+
+
+/* For whoever finds it later and cannot tell by a name that was cut. */
+
+static int
+sbh_guard_name_run(sbh_t *h, sbh_guard_t *guard)
+{
+    char             name[SBX_ENCODED_MAX + 16];
+    sbx_buf_t        id;
+    sbx_name_kind_e  kind;
+
+    if (sbh_journal_name(h, ".ndjson", name, sizeof(name)) != 0) {
+        return -1;
+    }
+
+    sbx_buf_init(&id, &sbx_mem_default, SBX_ID_MAX);
+    kind = sbx_run_id_decode((sbx_str_t) { name, strlen(name) }, &id);
+    sbx_buf_free(&id);
+
+    return (kind == SBX_NAME_RUN_ID) ? 0 : sbh_write_at(guard->dir, "id", h->run_id.data, h->run_id.len, 0600);
 }
 
 

@@ -33,6 +33,7 @@ static const sbh_op_t  sbh_ops[] = {
     { "complete", sbh_op_complete, false },
     { "resume", sbh_op_resume, false },
     { "destroy", sbh_op_destroy, true },
+    { "list", sbh_op_list, true },
     { "exec", sbh_op_exec, true },
     { "launch", sbh_op_launch, true },
     { "kill", sbh_op_kill, false },

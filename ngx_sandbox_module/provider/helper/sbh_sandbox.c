@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sbh.h"
@@ -15,17 +16,20 @@
 #define SBH_KILL_MARKED  2000
 #define SBH_TRASH        ".trash"
 #define SBH_TRASH_NAME   "gone-"
+#define SBH_NEW_NAME     ".new-"
+#define SBH_NEW_OLD      3600           /* seconds: a create lasts one at most */
+#define SBH_STUCK_OLD    600
 
 
 static int sbh_create_tree(sbh_t *h, const char *name);
 static int sbh_create_meta(sbh_t *h, int dir);
 static int sbh_meta_write(sbh_t *h, int dir, const sbx_json_t *meta);
-static sbx_json_t *sbh_meta_read(sbh_t *h, sbx_arena_t *arena);
 static bool sbh_meta_is(const sbx_json_t *meta, const char *name, sbx_str_t value);
 static int sbh_create_again(sbh_t *h);
 static int sbh_kill_all(sbh_t *h);
 static int sbh_kill_runs(sbh_t *h);
 static void sbh_empty_trash(sbh_t *h, int trash);
+static size_t sbh_each_old(int dir, const char *prefix, time_t age, int (*remove)(int dir, const char *name));
 
 
 static const char *const  sbh_dirs[] = { "workspace", "home", "tmp", "runs", NULL };
@@ -59,7 +63,7 @@ sbh_op_create(sbh_t *h)
     }
 
     (void) snprintf(h->result.id, sizeof(h->result.id), "%s/%s", h->engine, h->id);
-    (void) snprintf(fresh, sizeof(fresh), ".new-%s.tmp", hex);
+    (void) snprintf(fresh, sizeof(fresh), SBH_NEW_NAME "%s.tmp", hex);
 
     rc = sbh_create_tree(h, fresh);
 
@@ -178,7 +182,7 @@ sbh_meta_write(sbh_t *h, int dir, const sbx_json_t *meta)
 }
 
 
-static sbx_json_t *
+sbx_json_t *
 sbh_meta_read(sbh_t *h, sbx_arena_t *arena)
 {
     char         text[SBH_META_MAX];
@@ -445,25 +449,85 @@ sbh_kill_runs(sbh_t *h)
 static void
 sbh_empty_trash(sbh_t *h, int trash)
 {
-    int             dir;
-    DIR            *d;
-    struct dirent  *e;
-
     /* readable by descriptor only; the sandbox's own is of no use any more */
     close(h->sandbox_fd);
 
-    dir = openat(trash, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    d = (dir == -1) ? NULL : fdopendir(dir);
+    (void) sbh_each_old(trash, SBH_TRASH_NAME, 0, sbh_remove_tree);
+}
 
-    if (d == NULL) {
-        return;
+
+void
+sbh_tidy(sbh_t *h)
+{
+    int  trash;
+
+    (void) sbh_each_old(h->root_fd, SBH_NEW_NAME, SBH_NEW_OLD, sbh_remove_tree);
+
+    trash = openat(h->root_fd, SBH_TRASH, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (trash != -1) {
+        (void) sbh_each_old(trash, SBH_TRASH_NAME, 0, sbh_remove_tree);
+        close(trash);
+    }
+}
+
+
+size_t
+sbh_stuck(sbh_t *h)
+{
+    int     trash;
+    size_t  n;
+
+    trash = openat(h->root_fd, SBH_TRASH, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (trash == -1) {
+        return 0;
     }
 
+    n = sbh_each_old(trash, SBH_TRASH_NAME, SBH_STUCK_OLD, NULL);
+    close(trash);
+
+    return n;
+}
+
+
+/* Entries of a directory whose names begin so, and that have not changed their place for so many seconds. */
+
+static size_t
+sbh_each_old(int dir, const char *prefix, time_t age, int (*remove)(int dir, const char *name))
+{
+    int             copy;
+    DIR            *d;
+    size_t          n;
+    struct stat     st;
+    struct dirent  *e;
+
+    copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    d = (copy == -1) ? NULL : fdopendir(copy);
+
+    if (d == NULL) {
+        return 0;
+    }
+
+    n = 0;
+
     while ((e = readdir(d)) != NULL) {
-        if (strncmp(e->d_name, SBH_TRASH_NAME, sizeof(SBH_TRASH_NAME) - 1) == 0) {
-            (void) sbh_remove_tree(trash, e->d_name);
+
+        if (strncmp(e->d_name, prefix, strlen(prefix)) != 0
+            || fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0
+            || time(NULL) - st.st_ctime < age)
+        {
+            continue;
+        }
+
+        n++;
+
+        if (remove != NULL) {
+            (void) remove(dir, e->d_name);
         }
     }
 
     closedir(d);
+
+    return n;
 }
