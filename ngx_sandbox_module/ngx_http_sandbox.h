@@ -40,7 +40,7 @@ typedef struct {
 
     /* Of this location alone, never inherited. */
     ngx_sandbox_definition_t     *definition;
-    ngx_http_handler_pt           handler;       /* set by sandbox_run, _cancel, _status, _locks */
+    ngx_http_handler_pt           handler;       /* set by sandbox_run, _cancel, _status, _locks, _reap */
     ngx_str_t                     directive;     /* which of them, for messages */
     u_char                       *file;          /* and where it stands */
     ngx_uint_t                    line;
@@ -83,6 +83,9 @@ char *ngx_http_sandbox_timeout_or_off(ngx_conf_t *cf, ngx_command_t *cmd, void *
 char *ngx_http_sandbox_env(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);       /* of the block; conf is the definition */
 char *ngx_http_sandbox_secret(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
+char *ngx_http_sandbox_retention(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_sandbox_idle(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
 /* Fills ctx->tenant, user_id and org_id.  NGX_OK, NGX_DECLINED (a tenant is wanted and empty), NGX_ERROR. */
 ngx_int_t ngx_http_sandbox_get_tenant(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx);
 
@@ -94,6 +97,7 @@ ngx_int_t ngx_http_sandbox_run_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_sandbox_cancel_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_sandbox_status_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_sandbox_locks_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_sandbox_reap_handler(ngx_http_request_t *r);
 
 /*
  * Responses.  A problem is application/problem+json with a stable code; detail

@@ -24,7 +24,6 @@ static char *ngx_http_sandbox_provider(ngx_conf_t *cf, ngx_command_t *cmd, void 
 static char *ngx_http_sandbox_isolation(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_harness(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_max_runs(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-static char *ngx_http_sandbox_retention(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_http_sandbox_journal_uri(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 
@@ -68,6 +67,7 @@ static ngx_command_t  ngx_http_sandbox_block_commands[] = {
     ngx_http_sandbox_block_set("env", NGX_CONF_TAKE2, ngx_http_sandbox_env),
     ngx_http_sandbox_block_set("secret", NGX_CONF_2MORE, ngx_http_sandbox_secret),
     ngx_http_sandbox_block_set("retention", NGX_CONF_TAKE12, ngx_http_sandbox_retention),
+    ngx_http_sandbox_block_set("idle", NGX_CONF_TAKE12, ngx_http_sandbox_idle),
     ngx_http_sandbox_block_set("journal_uri", NGX_CONF_TAKE123, ngx_http_sandbox_journal_uri),
 
     ngx_http_sandbox_block_slot("agent_command", NGX_CONF_TAKE1, ngx_conf_set_str_slot, agent_command, NULL),
@@ -86,6 +86,8 @@ static ngx_command_t  ngx_http_sandbox_block_commands[] = {
     ngx_http_sandbox_block_slot("result_grace", NGX_CONF_TAKE1, ngx_conf_set_msec_slot, result_grace, NULL),
     ngx_http_sandbox_block_slot("line_max", NGX_CONF_TAKE1, ngx_conf_set_size_slot, line_max, NULL),
     ngx_http_sandbox_block_slot("log_max", NGX_CONF_TAKE1, ngx_conf_set_off_slot, log_max, NULL),
+    ngx_http_sandbox_block_slot("detached_ttl", NGX_CONF_TAKE1, ngx_http_sandbox_timeout_or_off, detached_ttl, NULL),
+    ngx_http_sandbox_block_slot("journal_keep", NGX_CONF_TAKE1, ngx_conf_set_msec_slot, journal_keep, NULL),
     ngx_http_sandbox_block_slot("journal_poll", NGX_CONF_TAKE1, ngx_conf_set_msec_slot, journal_poll, NULL),
     ngx_http_sandbox_block_slot("retired", NGX_CONF_FLAG, ngx_conf_set_flag_slot, retired, NULL),
 
@@ -210,6 +212,10 @@ ngx_http_sandbox_create_definition(ngx_conf_t *cf, ngx_str_t *name)
     d->silence_timeout = NGX_CONF_UNSET_MSEC;
     d->first_byte_timeout = NGX_CONF_UNSET_MSEC;
     d->result_grace = NGX_CONF_UNSET_MSEC;
+    d->detached_ttl = NGX_CONF_UNSET_MSEC;
+    d->journal_keep = NGX_CONF_UNSET_MSEC;
+    d->idle_stop = NGX_CONF_UNSET;
+    d->idle_destroy = NGX_CONF_UNSET;
     d->retention_run = NGX_CONF_UNSET;
     d->retention_log = NGX_CONF_UNSET;
     d->line_max = NGX_CONF_UNSET_SIZE;
@@ -268,6 +274,10 @@ ngx_http_sandbox_block_init(ngx_conf_t *cf, ngx_sandbox_definition_t *d)
     ngx_conf_init_msec_value(d->silence_timeout, 0);
     ngx_conf_init_msec_value(d->first_byte_timeout, 10000);
     ngx_conf_init_msec_value(d->result_grace, 5000);
+    ngx_conf_init_msec_value(d->detached_ttl, 30 * 60 * 1000);
+    ngx_conf_init_msec_value(d->journal_keep, 10 * 60 * 1000);
+    ngx_conf_init_value(d->idle_stop, 30 * 60);
+    ngx_conf_init_value(d->idle_destroy, 7 * 24 * 3600);
     ngx_conf_init_value(d->retention_run, 30 * 24 * 3600);
     ngx_conf_init_value(d->retention_log, 24 * 3600);
     ngx_conf_init_size_value(d->line_max, 16 * 1024 * 1024);
@@ -498,51 +508,6 @@ ngx_http_sandbox_timeout_or_off(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return ngx_conf_set_msec_slot(cf, cmd, conf);
-}
-
-
-/* retention [run=TIME] [log=TIME] */
-
-static char *
-ngx_http_sandbox_retention(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_sandbox_definition_t  *d = conf;
-
-    time_t      *slot, t;
-    ngx_str_t   *value, s;
-    ngx_uint_t   i;
-
-    value = cf->args->elts;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        if (ngx_strncmp(value[i].data, "run=", 4) == 0) {
-            slot = &d->retention_run;
-
-        } else if (ngx_strncmp(value[i].data, "log=", 4) == 0) {
-            slot = &d->retention_log;
-
-        } else {
-            return "has an invalid parameter, use run=TIME, log=TIME";
-        }
-
-        if (*slot != NGX_CONF_UNSET) {
-            return "is duplicate";
-        }
-
-        s.data = value[i].data + 4;
-        s.len = value[i].len - 4;
-
-        t = ngx_parse_time(&s, 1);
-        if (t == (time_t) NGX_ERROR || t == 0) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid time in \"%V\"", &value[i]);
-            return NGX_CONF_ERROR;
-        }
-
-        *slot = t;
-    }
-
-    return NGX_CONF_OK;
 }
 
 

@@ -5,6 +5,7 @@
 #include "ngx_sandbox_driver.h"
 #include "ngx_sandbox_lease.h"
 #include "ngx_sandbox_quit.h"
+#include "ngx_sandbox_reap.h"
 #include "ngx_sandbox_redis.h"
 #include "ngx_sandbox_tail.h"
 
@@ -48,6 +49,11 @@ static ngx_conf_num_bounds_t  ngx_http_sandbox_claim_ttl_bounds = {
 
 static ngx_conf_num_bounds_t  ngx_http_sandbox_viewer_max_age_bounds = {
     ngx_conf_check_num_bounds, 1000, -1
+};
+
+
+static ngx_conf_num_bounds_t  ngx_http_sandbox_reap_interval_bounds = {
+    ngx_conf_check_num_bounds, 1000, 86400000
 };
 
 
@@ -106,6 +112,13 @@ static ngx_command_t  ngx_http_sandbox_commands[] = {
       NGX_HTTP_MAIN_CONF_OFFSET,
       offsetof(ngx_sandbox_main_conf_t, lease_ttl),
       &ngx_http_sandbox_claim_ttl_bounds },
+
+    { ngx_string("sandbox_reap_interval"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_sandbox_main_conf_t, reap_interval),
+      &ngx_http_sandbox_reap_interval_bounds },
 
     { ngx_string("sandbox_helper"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
@@ -170,6 +183,13 @@ static ngx_command_t  ngx_http_sandbox_commands[] = {
       0,
       (void *) ngx_http_sandbox_locks_handler },
 
+    { ngx_string("sandbox_reap"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      ngx_http_sandbox_location,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      (void *) ngx_http_sandbox_reap_handler },
+
     { ngx_string("sandbox_access"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_enum_slot,
@@ -233,6 +253,7 @@ ngx_http_sandbox_create_main_conf(ngx_conf_t *cf)
 
     smcf->claim_ttl = NGX_CONF_UNSET_MSEC;
     smcf->lease_ttl = NGX_CONF_UNSET_MSEC;
+    smcf->reap_interval = NGX_CONF_UNSET_MSEC;
 
     if (ngx_array_init(&smcf->definitions, cf->pool, 4, sizeof(ngx_sandbox_definition_t *)) != NGX_OK
         || ngx_array_init(&smcf->redis, cf->pool, 1, sizeof(ngx_sandbox_redis_conf_t *)) != NGX_OK
@@ -263,6 +284,7 @@ ngx_http_sandbox_init_main_conf(ngx_conf_t *cf, void *conf)
 
     ngx_conf_init_msec_value(smcf->claim_ttl, 10000);
     ngx_conf_init_msec_value(smcf->lease_ttl, 10000);
+    ngx_conf_init_msec_value(smcf->reap_interval, 60000);
 
     if (smcf->helper.len == 0) {
         ngx_str_set(&smcf->helper, NGX_SANDBOX_HELPER);
@@ -404,7 +426,7 @@ ngx_http_sandbox_is_folder(ngx_http_core_loc_conf_t *clcf)
 }
 
 
-/* sandbox_run NAME, sandbox_cancel NAME, sandbox_status, sandbox_locks: one of them in a location */
+/* sandbox_run NAME, sandbox_cancel NAME, sandbox_status, sandbox_locks, sandbox_reap: one of them in a location */
 
 static char *
 ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
@@ -451,6 +473,11 @@ ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (cmd->post == (void *) ngx_http_sandbox_reap_handler) {
+        smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_sandbox_module);
+        smcf->used = 1;
+    }
 
     if (cmd->post == (void *) ngx_http_sandbox_locks_handler) {
         smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_sandbox_module);
@@ -532,6 +559,10 @@ ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
+    if (ngx_sandbox_reap_start(worker) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return ngx_sandbox_adoption_start(worker);
 }
 
@@ -543,6 +574,7 @@ ngx_http_sandbox_exit_process(ngx_cycle_t *cycle)
         return;
     }
 
+    ngx_sandbox_reap_quit(ngx_sandbox_worker);
     ngx_sandbox_drivers_free(ngx_sandbox_worker);
     ngx_sandbox_leases_exit(ngx_sandbox_worker);
     ngx_sandbox_redis_destroy(ngx_sandbox_worker->redis);

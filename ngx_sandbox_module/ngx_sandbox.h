@@ -6,6 +6,7 @@
  *
  *   ngx_http_sandbox_*    directives, phases, variables, HTTP handlers
  *   viewer/               one response that tails an event log
+ *   reap/                 the sweep: what nobody came back for
  *   run/                  the driver: one machine per run; adoption
  *   ensure/               sandbox key -> a sandbox that is up
  *   journal/ provider/ lease/
@@ -97,6 +98,10 @@ struct ngx_sandbox_definition_s {
     ngx_msec_t                    silence_timeout;       /* 0: off */
     ngx_msec_t                    first_byte_timeout;
     ngx_msec_t                    result_grace;
+    ngx_msec_t                    detached_ttl;          /* 0: off */
+    ngx_msec_t                    journal_keep;
+    time_t                        idle_stop;             /* 0: never */
+    time_t                        idle_destroy;          /* 0: never */
     time_t                        retention_run;
     time_t                        retention_log;
     size_t                        line_max;
@@ -127,6 +132,7 @@ struct ngx_sandbox_main_conf_s {
     ngx_str_t                     prefix;
     ngx_msec_t                    claim_ttl;
     ngx_msec_t                    lease_ttl;
+    ngx_msec_t                    reap_interval;
     ngx_str_t                     helper;        /* path of the helper program */
     ngx_array_t                   definitions;   /* ngx_sandbox_definition_t * */
 };

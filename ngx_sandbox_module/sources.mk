@@ -9,6 +9,7 @@ NGX_SANDBOX_DEPS = \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_private.h \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store.h \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_call.h \
+	ngx_sandbox_module/redis/ngx_sandbox_run_store_reap.h \
 	ngx_sandbox_module/lease/ngx_sandbox_lease.h \
 	ngx_sandbox_module/lease/ngx_sandbox_lease_private.h \
 	ngx_sandbox_module/provider/ngx_sandbox_helper.h \
@@ -20,6 +21,8 @@ NGX_SANDBOX_DEPS = \
 	ngx_sandbox_module/ngx_http_sandbox_admit.h \
 	ngx_sandbox_module/ngx_http_sandbox_active.h \
 	ngx_sandbox_module/ngx_sandbox_conf.h \
+	ngx_sandbox_module/reap/ngx_sandbox_reap.h \
+	ngx_sandbox_module/reap/ngx_sandbox_sweep.h \
 	ngx_sandbox_module/run/ngx_sandbox_driver.h \
 	ngx_sandbox_module/run/ngx_sandbox_driver_machine.h \
 	ngx_sandbox_module/run/ngx_sandbox_mask.h \
@@ -60,6 +63,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/ngx_http_sandbox_admit.c \
 	ngx_sandbox_module/ngx_http_sandbox_active.c \
 	ngx_sandbox_module/ngx_http_sandbox_block.c \
+	ngx_sandbox_module/ngx_http_sandbox_block_times.c \
 	ngx_sandbox_module/ngx_http_sandbox_cancel.c \
 	ngx_sandbox_module/ngx_http_sandbox_env.c \
 	ngx_sandbox_module/ngx_http_sandbox_get.c \
@@ -71,6 +75,13 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/ngx_sandbox_conf.c \
 	ngx_sandbox_module/ngx_sandbox_mem.c \
 	ngx_sandbox_module/ensure/ngx_sandbox_ensure.c \
+	ngx_sandbox_module/reap/ngx_http_sandbox_reap.c \
+	ngx_sandbox_module/reap/ngx_sandbox_reap.c \
+	ngx_sandbox_module/reap/ngx_sandbox_sweep.c \
+	ngx_sandbox_module/reap/ngx_sandbox_sweep_expire.c \
+	ngx_sandbox_module/reap/ngx_sandbox_sweep_idle.c \
+	ngx_sandbox_module/reap/ngx_sandbox_sweep_prune.c \
+	ngx_sandbox_module/reap/ngx_sandbox_sweep_reclaim.c \
 	ngx_sandbox_module/run/ngx_sandbox_adoption.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_aftercare.c \
@@ -105,6 +116,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_limit.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_instance.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_log.c \
+	ngx_sandbox_module/redis/ngx_sandbox_run_store_reap.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_reply.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_watch.c
 

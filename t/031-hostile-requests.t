@@ -19,11 +19,11 @@ END
 
 our $user = '[{"role":"user","content":"hi"}]';
 
-# everything that a request could leave
+# everything that a request could leave; sweeps go on meanwhile
 
 sub traces
 {
-    return join "\n", sort(split /\n/, redis('KEYS', '*')), sort(split /\n/, `find @{[ sandbox_root() ]}`), processes();
+    return join "\n", sort(grep { !/^sandbox:(?:sweep|\{lease\}.*)$/ } split /\n/, redis('KEYS', '*')), sort(split /\n/, `find @{[ sandbox_root() ]}`), processes();
 }
 
 # [ label, body, code, code of the problem, what its detail says ], and headers of all

@@ -75,7 +75,7 @@ disturbed($name, sub {
 my $h = post('r1', as('rough'));
 read_http($h, until => '"delta":"w99"');
 my %was = %{ record('r1') };
-my @keys = sort grep { !/lease|viewers/ } split /\n/, redis('KEYS', '*');
+my @keys = sort grep { !/lease|viewers|sweep/ } split /\n/, redis('KEYS', '*');
 my ($instance) = grep { /\{i:.*:rec/ } @keys;
 my $sandbox = redis('HGET', $instance, 'providerSandboxId');
 redis('FLUSHALL');
@@ -84,7 +84,7 @@ my %is = %{ record('r1') };
 delete @$_{qw(claimUntil k bytes detachedSince)} for \%was, \%is;
 is_deeply(\%is, \%was, "$name - is as it was");
 ok(wait_for(sub { redis('EXISTS', 'sandbox:detached') eq '0' }), "$name - its viewer counts again");
-is_deeply([ sort grep { !/lease|viewers/ } split /\n/, redis('KEYS', '*') ], \@keys, "$name - all keys of run, thread and sandbox");
+is_deeply([ sort grep { !/lease|viewers|sweep/ } split /\n/, redis('KEYS', '*') ], \@keys, "$name - all keys of run, thread and sandbox");
 is(redis('HGET', $instance, 'providerSandboxId'), $sandbox, "$name - which is the same");
 is(read_http(post('r2', as('rough')))->{code}, 409, "$name - the thread is busy");
 like(get('/chat?threadId=t1', as('rough'))->{body}, qr/"runId":"r1"/, "$name - and says with what");

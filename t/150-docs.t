@@ -153,13 +153,13 @@ sub run_error_codes
 }
 
 
-# e->result.code = a ? "..." : b ? "..." : "..."; result codes that are given by a ? b : c
+# code = a ? "..." : b ? "..." : "...": codes that are given by a ? b : c
 
 sub conditional_codes
 {
     my $text = shift;
 
-    return map { /"([a-z]+(?:-[a-z]+)*)"/g } $text =~ /\bresult\.code = ([^;]*);/g;
+    return map { /"([a-z]+(?:-[a-z]+)*)"/g } $text =~ /\bcode = ([^;]*\?[^;]*);/g;
 }
 
 

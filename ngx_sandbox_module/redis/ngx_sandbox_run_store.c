@@ -14,7 +14,6 @@ static ngx_int_t ngx_sandbox_store_accept_prepare(ngx_sandbox_store_call_t *call
 static ngx_int_t ngx_sandbox_store_accept_record(ngx_sandbox_store_call_t *call);
 static ngx_int_t ngx_sandbox_store_accept_follow(ngx_sandbox_store_call_t *call);
 static ngx_int_t ngx_sandbox_store_claim_follow(ngx_sandbox_store_call_t *call);
-static ngx_int_t ngx_sandbox_store_parse_run(ngx_sandbox_store_call_t *call, redisReply *reply);
 
 
 /*
@@ -302,21 +301,9 @@ ngx_sandbox_store_get_run(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_sandbox_redis_arg_literal(&args, "HGETALL");
     ngx_sandbox_store_run_key(call, &args, run, "rec");
 
-    rc = ngx_sandbox_store_command(call, "get run", &args, ngx_sandbox_store_parse_run);
+    rc = ngx_sandbox_store_command(call, "get run", &args, ngx_sandbox_store_parse_hash);
 
     return ngx_sandbox_store_started(call, rc);
-}
-
-
-static ngx_int_t
-ngx_sandbox_store_parse_run(ngx_sandbox_store_call_t *call, redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0) {
-        call->result.code = NGX_SANDBOX_STORE_LOST;
-        return NGX_OK;
-    }
-
-    return ngx_sandbox_store_parse_record(call, reply);
 }
 
 

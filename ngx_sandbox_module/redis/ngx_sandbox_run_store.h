@@ -49,6 +49,7 @@ typedef struct {
     ngx_uint_t                    k;             /* append: out-of-band number after n */
     ngx_uint_t                    viewers;       /* heartbeat */
     unsigned                      cancel:1;      /* heartbeat, claim: cancelRequested */
+    unsigned                      expired:1;     /* heartbeat, claim: and that was the reaper */
     unsigned                      detached:1;    /* heartbeat: detachedSince was set now or before */
     unsigned                      closed:1;      /* read_log: the log is closed, and ends with these entries */
     ngx_str_t                     text;          /* slot BUSY: the run that holds it; FULL: the oldest member; get: the value */

@@ -84,8 +84,8 @@ ngx_int_t ngx_sandbox_store_keep(ngx_sandbox_store_call_t *call, ngx_str_t *to, 
  * Adds a Redis call.  Of a script: its reply is a code and then what the
  * letters of layout say, one an element, as far as the reply goes:
  *
- *   t  now    e  epoch    n  n    k  k    c  cancel   v  viewers  x  closed
- *   u  claimUntil         d  detachedSince            s  text     a  age
+ *   t  now    e  epoch    n  n    k  k    c  cancel (2: expired)  v  viewers
+ *   u  claimUntil         d  detachedSince            s  text     a  age   x  closed
  *   r  record             l  the list that the caller gets as reply
  *   i  entries: id, JSON ...
  */
@@ -108,8 +108,9 @@ ngx_int_t ngx_sandbox_store_parse(ngx_sandbox_store_part_t *part, ngx_int_t rc, 
 /* Of plain commands: a value that is there, or LOST; a list as it is. */
 ngx_int_t ngx_sandbox_store_parse_text(ngx_sandbox_store_call_t *call, redisReply *reply);
 ngx_int_t ngx_sandbox_store_parse_list(ngx_sandbox_store_call_t *call, redisReply *reply);
-/* A hash.  NGX_ERROR: no memory, or no hash. */
+/* A hash.  NGX_ERROR: no memory, or no hash.  The second: one that is there, or LOST. */
 ngx_int_t ngx_sandbox_store_parse_record(ngx_sandbox_store_call_t *call, redisReply *reply);
+ngx_int_t ngx_sandbox_store_parse_hash(ngx_sandbox_store_call_t *call, redisReply *reply);
 
 
 #endif /* _NGX_SANDBOX_RUN_STORE_CALL_H_INCLUDED_ */

@@ -166,6 +166,7 @@ ngx_sandbox_store_set_number(ngx_sandbox_store_call_t *call, u_char letter, uint
 
     case 'c':
         result->cancel = (number != 0);
+        result->expired = (number == 2);
         break;
 
     case 'v':
@@ -229,6 +230,18 @@ ngx_sandbox_store_parse_record(ngx_sandbox_store_call_t *call, redisReply *reply
     call->result.record.n = reply->elements / 2;
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_sandbox_store_parse_hash(ngx_sandbox_store_call_t *call, redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0) {
+        call->result.code = NGX_SANDBOX_STORE_LOST;
+        return NGX_OK;
+    }
+
+    return ngx_sandbox_store_parse_record(call, reply);
 }
 
 

@@ -13,6 +13,7 @@ static ngx_int_t ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_
 static ngx_uint_t ngx_sandbox_driver_sound(sbx_fields_t *f);
 static void ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status);
 static void ngx_sandbox_driver_message(void *data, ngx_str_t *message);
+static ngx_uint_t ngx_sandbox_driver_cancel_destroys(ngx_sandbox_driver_t *d);
 
 
 static const char  *ngx_sandbox_driver_states[] = {
@@ -384,6 +385,7 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
     d->line_max = sbx_fields_u64(f, "p.lineMax", d->definition->line_max);
     d->structured = (sbx_fields_get(f, "p.structured").data != NULL);
     d->cancel |= (sbx_fields_get(f, "cancelRequested").data != NULL);
+    d->expired |= (d->cancel && sbx_fields_get(f, "cancelCode").data != NULL);
     d->started_at = sbx_fields_u64(f, "startedAt", 0);
     d->epoch = sbx_fields_u64(f, "driverEpoch", 0);
 
@@ -471,8 +473,7 @@ ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status)
         return;
     }
 
-    d->destroy = (d->cancel && d->definition->on_cancel == NGX_SANDBOX_CANCEL_DESTROY)
-                 || d->definition->reuse == NGX_SANDBOX_REUSE_NONE;
+    d->destroy = ngx_sandbox_driver_cancel_destroys(d) || d->definition->reuse == NGX_SANDBOX_REUSE_NONE;
 
     if (sbx_run_status_terminal(status)) {
         d->finished = 1;
@@ -487,7 +488,7 @@ ngx_sandbox_driver_begin(ngx_sandbox_driver_t *d, sbx_run_status_e status)
     }
 
     if (d->cancel) {
-        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        ngx_sandbox_driver_fail(d, ngx_sandbox_driver_cancel_code(d), NULL);
         return;
     }
 
@@ -549,11 +550,10 @@ ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d)
         return 0;
     }
 
-    ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "run is cancelled");
+    ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "run is %s",
+                  d->expired ? "ended, nobody has watched it for detached_ttl" : "cancelled");
 
-    if (d->definition->on_cancel == NGX_SANDBOX_CANCEL_DESTROY) {
-        d->destroy = 1;
-    }
+    d->destroy |= ngx_sandbox_driver_cancel_destroys(d);
 
     switch (d->state) {
 
@@ -561,11 +561,20 @@ ngx_sandbox_driver_cancel(ngx_sandbox_driver_t *d)
     case NGX_SANDBOX_DRIVER_INPUT_E:
     case NGX_SANDBOX_DRIVER_PROBE_E:
     case NGX_SANDBOX_DRIVER_FOLLOW_E:
-        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        ngx_sandbox_driver_fail(d, ngx_sandbox_driver_cancel_code(d), NULL);
         return 1;
 
     default:
         /* what is under way is short, and its end looks at d->cancel; from killing on the end is decided */
         return 0;
     }
+}
+
+
+/* nobody comes back to what the reaper ends */
+
+static ngx_uint_t
+ngx_sandbox_driver_cancel_destroys(ngx_sandbox_driver_t *d)
+{
+    return d->cancel && (d->expired || d->definition->on_cancel == NGX_SANDBOX_CANCEL_DESTROY);
 }

@@ -1,6 +1,7 @@
 /* After the finish: the sandbox that must go, and the last script. */
 
 #include "ngx_sandbox_driver_machine.h"
+#include "ngx_sandbox_run_store_reap.h"
 
 
 #define NGX_SANDBOX_DESTROY_TRIES  10
@@ -9,6 +10,8 @@
 static void ngx_sandbox_driver_find_sandbox(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_sandbox_found(void *data, ngx_sandbox_store_result_t *result);
 static void ngx_sandbox_driver_destroyed(void *data, ngx_sandbox_provider_result_t *result);
+static void ngx_sandbox_driver_give_up(ngx_sandbox_driver_t *d);
+static void ngx_sandbox_driver_given_up(void *data, ngx_sandbox_store_result_t *result);
 static void ngx_sandbox_driver_unrecord(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_unrecord_begun(void *data, ngx_sandbox_store_result_t *result);
 static void ngx_sandbox_driver_unrecorded(void *data, ngx_sandbox_store_result_t *result);
@@ -122,13 +125,75 @@ ngx_sandbox_driver_destroyed(void *data, ngx_sandbox_provider_result_t *result)
             return;
         }
 
-        /* fall through */
+        break;
+
+    case NGX_SANDBOX_PROVIDER_ELSEWHERE:
+        ngx_log_error(NGX_LOG_ERR, &d->log, 0, "sandbox \"%V\" is not touched: %V", &d->sandbox_id, &result->text);
+        ngx_sandbox_driver_close(d);
+        return;
 
     default:
-        ngx_log_error(NGX_LOG_ERR, &d->log, 0, "sandbox \"%V\" could not be destroyed: %V", &d->sandbox_id,
-                      &result->text);
-        ngx_sandbox_driver_close(d);
+        break;
     }
+
+    ngx_log_error(NGX_LOG_ERR, &d->log, 0, "sandbox \"%V\" could not be destroyed, left to the reaper: %V",
+                  &d->sandbox_id, &result->text);
+
+    if (ngx_sandbox_driver_copy(d, &d->end_message, &result->text) != NGX_OK) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+        return;
+    }
+
+    ngx_sandbox_driver_give_up(d);
+}
+
+
+/* first of all it must not be forgotten */
+
+static void
+ngx_sandbox_driver_give_up(ngx_sandbox_driver_t *d)
+{
+    ngx_time_t                   *tp;
+    ngx_sandbox_store_reclaim_t   reclaim;
+
+    if (!ngx_sandbox_driver_holds(d, ngx_sandbox_driver_give_up)) {
+        return;
+    }
+
+    ngx_memzero(&reclaim, sizeof(ngx_sandbox_store_reclaim_t));
+
+    tp = ngx_timeofday();
+
+    reclaim.id = d->sandbox_id;
+    reclaim.tenant = d->run.tenant;
+    reclaim.key = d->sandbox_key;
+    reclaim.definition = d->definition->name;
+    ngx_str_set(&reclaim.why, "its run is over");
+    reclaim.error = d->end_message;
+    reclaim.tries = d->tries + 1;
+    reclaim.since = (uint64_t) tp->sec * 1000 + tp->msec;
+
+    d->call = ngx_sandbox_store_reclaim_add(d->worker, &reclaim, ngx_sandbox_driver_given_up, d);
+    if (d->call == NULL) {
+        ngx_sandbox_driver_drop(d, "out of memory");
+    }
+}
+
+
+static void
+ngx_sandbox_driver_given_up(void *data, ngx_sandbox_store_result_t *result)
+{
+    ngx_sandbox_driver_t  *d = data;
+
+    d->call = NULL;
+
+    if (result->code != NGX_SANDBOX_STORE_EXISTS
+        && ngx_sandbox_driver_refused(d, result->code, ngx_sandbox_driver_give_up))
+    {
+        return;
+    }
+
+    ngx_sandbox_driver_unrecord(d);
 }
 
 

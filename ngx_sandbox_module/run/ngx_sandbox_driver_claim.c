@@ -100,6 +100,7 @@ ngx_sandbox_driver_beaten(void *data, ngx_sandbox_store_result_t *result)
 
     if (cancel) {
         d->cancel = 1;
+        d->expired = result->expired;
 
         if (ngx_sandbox_driver_cancel(d)) {
             return;

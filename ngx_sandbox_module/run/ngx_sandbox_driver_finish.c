@@ -161,7 +161,7 @@ ngx_sandbox_driver_drain_handler(ngx_event_t *ev)
     ngx_log_error(NGX_LOG_ERR, &d->log, 0, "the journal cannot be read to its end, which is waited for no longer");
 
     if (d->cancel && d->end_code == NULL) {
-        d->end_code = "cancelled";
+        d->end_code = ngx_sandbox_driver_cancel_code(d);
     }
 
     ngx_sandbox_driver_finish(d);
@@ -195,7 +195,7 @@ ngx_sandbox_driver_undrained(ngx_sandbox_driver_t *d, ngx_uint_t status)
         text.len = ngx_snprintf(buf, sizeof(buf), "the agent is gone, and its journal cannot be read from byte %uL on: "
                                 "status %ui", ngx_sandbox_tail_position(d->tail), status) - buf;
 
-        d->end_code = d->cancel ? "cancelled" : "journal-stalled";
+        d->end_code = d->cancel ? ngx_sandbox_driver_cancel_code(d) : "journal-stalled";
 
         if (!d->cancel && ngx_sandbox_driver_copy(d, &d->end_message, &text) != NGX_OK) {
             ngx_str_set(&d->end_message, "the journal cannot be read");
@@ -357,7 +357,7 @@ ngx_sandbox_driver_end_chunk(ngx_sandbox_driver_t *d)
 
     d->ended = 1;
 
-    if (d->end_code && ngx_strcmp(d->end_code, "cancelled") == 0) {
+    if (ngx_sandbox_driver_is_cancelled(d)) {
         d->status = ngx_sandbox_str(sbx_run_status_name(SBX_RUN_ABORTED));
 
     } else {
@@ -419,7 +419,7 @@ ngx_sandbox_driver_end_bare(ngx_sandbox_driver_t *d)
     sbx_buf_free(&b);
     sbx_arena_destroy(arena);
 
-    d->status = ngx_sandbox_str(sbx_run_status_name(ngx_strcmp(d->end_code, "cancelled") == 0
+    d->status = ngx_sandbox_str(sbx_run_status_name(ngx_sandbox_driver_is_cancelled(d)
                                                     ? SBX_RUN_ABORTED : SBX_RUN_FAILED));
     d->ended = (rc == NGX_OK);
 
@@ -436,8 +436,14 @@ ngx_sandbox_driver_end_text(ngx_sandbox_driver_t *d)
         return ngx_sandbox_mask(d->mask, d->pool, d->end_message);
     }
 
-    if (d->end_code && ngx_strcmp(d->end_code, "cancelled") == 0) {
-        ngx_str_set(&text, "the run was cancelled");
+    if (ngx_sandbox_driver_is_cancelled(d)) {
+
+        if (d->expired) {
+            ngx_str_set(&text, "nobody watched the run for as long as detached_ttl allows");
+
+        } else {
+            ngx_str_set(&text, "the run was cancelled");
+        }
 
     } else {
         ngx_str_set(&text, "the agent's sandbox or journal is gone");

@@ -135,7 +135,8 @@ ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result)
             return;
         }
 
-        ngx_sandbox_driver_fail(d, d->cancel ? "cancelled" : result->code, d->cancel ? NULL : &result->text);
+        ngx_sandbox_driver_fail(d, d->cancel ? ngx_sandbox_driver_cancel_code(d) : result->code,
+                                d->cancel ? NULL : &result->text);
         return;
     }
 
@@ -148,7 +149,7 @@ ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result)
                   result->outcome == NGX_SANDBOX_ENSURE_RESUMED ? "resumed" : "created");
 
     if (d->cancel) {
-        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        ngx_sandbox_driver_fail(d, ngx_sandbox_driver_cancel_code(d), NULL);
         return;
     }
 
@@ -314,7 +315,7 @@ ngx_sandbox_driver_marked(void *data, ngx_sandbox_store_result_t *result)
 
     if (d->cancel) {
         /* nothing was launched yet, and nothing will be */
-        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        ngx_sandbox_driver_fail(d, ngx_sandbox_driver_cancel_code(d), NULL);
         return;
     }
 
@@ -336,7 +337,7 @@ ngx_sandbox_driver_launch(ngx_sandbox_driver_t *d)
     }
 
     if (d->cancel) {
-        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        ngx_sandbox_driver_fail(d, ngx_sandbox_driver_cancel_code(d), NULL);
         return;
     }
 
@@ -533,7 +534,7 @@ ngx_sandbox_driver_launched_marked(void *data, ngx_sandbox_store_result_t *resul
     }
 
     if (d->cancel) {
-        ngx_sandbox_driver_fail(d, "cancelled", NULL);
+        ngx_sandbox_driver_fail(d, ngx_sandbox_driver_cancel_code(d), NULL);
         return;
     }
 

@@ -27,7 +27,7 @@ ngx_sandbox_driver_fail(ngx_sandbox_driver_t *d, const char *code, ngx_str_t *te
         }
     }
 
-    if (ngx_strcmp(code, "cancelled") != 0) {
+    if (!ngx_sandbox_driver_is_cancelled(d)) {
         ngx_log_error(NGX_LOG_ERR, &d->log, 0, "run fails, %s: %V", d->end_code, &d->end_message);
     }
 
@@ -46,6 +46,24 @@ ngx_sandbox_driver_fail(ngx_sandbox_driver_t *d, const char *code, ngx_str_t *te
     }
 
     ngx_sandbox_driver_finish(d);
+}
+
+
+const char *
+ngx_sandbox_driver_cancel_code(ngx_sandbox_driver_t *d)
+{
+    const char  *code;
+
+    code = d->expired ? "detached-expired" : "cancelled";
+
+    return code;
+}
+
+
+ngx_uint_t
+ngx_sandbox_driver_is_cancelled(ngx_sandbox_driver_t *d)
+{
+    return d->end_code && d->cancel && ngx_strcmp(d->end_code, ngx_sandbox_driver_cancel_code(d)) == 0;
 }
 
 

@@ -127,6 +127,7 @@ struct ngx_sandbox_driver_s {
 
     unsigned                      structured:1;
     unsigned                      cancel:1;
+    unsigned                      expired:1;     /* cancelled by the reaper */
     unsigned                      launched:1;    /* launchedIn is set */
     unsigned                      paused:1;      /* the tail waits for us */
     unsigned                      replaying:1;   /* counted in worker->nreplaying */
@@ -175,6 +176,9 @@ ngx_msec_t ngx_sandbox_driver_back_off(ngx_msec_t delay);
 void ngx_sandbox_driver_fail(ngx_sandbox_driver_t *d, const char *code, ngx_str_t *text);
 /* Nothing can be added to the log any more, by nobody, but its end. */
 void ngx_sandbox_driver_damaged(ngx_sandbox_driver_t *d);
+/* How a run ends whose end was asked for; and whether it does. */
+const char *ngx_sandbox_driver_cancel_code(ngx_sandbox_driver_t *d);
+ngx_uint_t ngx_sandbox_driver_is_cancelled(ngx_sandbox_driver_t *d);
 /* Superseded, or the record is gone: stops at once and leaves everything to others. */
 void ngx_sandbox_driver_drop(ngx_sandbox_driver_t *d, const char *why);
 void ngx_sandbox_driver_free(ngx_sandbox_driver_t *d);

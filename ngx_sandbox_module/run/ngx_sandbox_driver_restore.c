@@ -10,8 +10,8 @@
 #include "sbx_chunk.h"
 
 
-/* beside the profile: launchedIn, phase, cancelRequested, driverEpoch */
-#define NGX_SANDBOX_RESTORE_FIELDS  4
+/* beside the profile: launchedIn, phase, cancelRequested, cancelCode, driverEpoch */
+#define NGX_SANDBOX_RESTORE_FIELDS  5
 
 
 static ngx_int_t ngx_sandbox_driver_inherit(ngx_sandbox_driver_t *d, ngx_sandbox_driver_t *from);
@@ -102,6 +102,7 @@ ngx_sandbox_driver_inherit(ngx_sandbox_driver_t *d, ngx_sandbox_driver_t *from)
     d->again_delay = from->again_delay;
     d->end_code = from->end_code;
     d->cancel = from->cancel;
+    d->expired = from->expired;
     d->launched = from->launched;
     d->reclaim = 1;
 
@@ -285,6 +286,11 @@ ngx_sandbox_driver_restore_call(ngx_sandbox_driver_t *d, ngx_pool_t *pool)
     if (d->cancel) {
         ngx_str_set(&fields[n].field, "cancelRequested");
         ngx_str_set(&fields[n++].value, "true");
+    }
+
+    if (d->expired) {
+        ngx_str_set(&fields[n].field, "cancelCode");
+        ngx_str_set(&fields[n++].value, "detached-expired");
     }
 
     return ngx_sandbox_store_accept(d->worker, &d->run, &d->thread_id, &d->token, fields, n, &started, &d->input,

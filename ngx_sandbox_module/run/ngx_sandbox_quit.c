@@ -3,6 +3,7 @@
 #include "ngx_http_sandbox_viewer.h"
 #include "ngx_sandbox_driver.h"
 #include "ngx_sandbox_quit.h"
+#include "ngx_sandbox_reap.h"
 
 #include <sys/eventfd.h>
 
@@ -57,6 +58,7 @@ ngx_sandbox_quit_handler(ngx_event_t *ev)
 
     ngx_close_connection(c);
 
+    ngx_sandbox_reap_quit(worker);
     ngx_sandbox_drivers_quit(worker);
     ngx_sandbox_feeds_quit(worker);
 }

@@ -6,7 +6,7 @@
 #include "ngx_sandbox.h"
 
 
-/* Calls what must leave: drivers and viewers. */
+/* Calls what must leave: the sweep, drivers and viewers. */
 ngx_int_t ngx_sandbox_quit_watch(ngx_sandbox_worker_t *worker);
 
 

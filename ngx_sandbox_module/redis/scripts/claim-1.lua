@@ -4,7 +4,7 @@
 -- ARGV[1]  token of the new claim
 -- ARGV[2]  claim's time to live, ms
 --
--- OK now epoch cancel record  (record: field, value ...)
+-- OK now epoch cancel record  (cancel 2: by the reaper; record: field, value ...)
 -- LOST
 -- HELD now                    the claim of another token is not over
 -- TERMINAL now                nothing is left to do
@@ -12,7 +12,8 @@
 -- What sandbox_claim_ttl may be at most, ms.  An expiry beyond that was never a claim's, or the clock was put back.
 local longest = 600000
 
-local rec = redis.call('HMGET', KEYS[1], 'status', 'phase', 'claim', 'claimUntil', 'cancelRequested')
+local rec = redis.call('HMGET', KEYS[1], 'status', 'phase', 'claim', 'claimUntil', 'cancelRequested',
+                       'cancelCode')
 
 if not rec[1] then
     return {'LOST'}
@@ -39,4 +40,4 @@ end
 redis.call('HSET', KEYS[1], 'claim', ARGV[1], 'claimUntil', now + ARGV[2])
 
 return {'OK', now, tonumber(redis.call('HGET', KEYS[1], 'driverEpoch')),
-        rec[5] and rec[5] ~= 'false' and 1 or 0, redis.call('HGETALL', KEYS[1])}
+        rec[5] and rec[5] ~= 'false' and (rec[6] and 2 or 1) or 0, redis.call('HGETALL', KEYS[1])}

@@ -6,11 +6,11 @@
 -- ARGV[1]  token
 -- ARGV[2]  claim's time to live, ms
 --
--- OK now claimUntil cancel viewers detachedSince   (detachedSince 0: not detached)
+-- OK now claimUntil cancel viewers detachedSince   (cancel 2: by the reaper; detachedSince 0: not detached)
 -- LOST     no record, or no log although the run is not finished
 -- FENCED
 
-local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'cancelRequested', 'detachedSince')
+local rec = redis.call('HMGET', KEYS[1], 'claim', 'status', 'cancelRequested', 'detachedSince', 'cancelCode')
 
 if not rec[2] then
     return {'LOST'}
@@ -41,7 +41,8 @@ if rec[2] == 'running' then
             since = 0
         end
 
-    elseif not rec[4] then
+    -- One that lies ahead is of before the clock was set back.
+    elseif not rec[4] or since > now then
         redis.call('HSET', KEYS[1], 'detachedSince', now)
         since = now
     end
@@ -50,4 +51,6 @@ else
     since = 0
 end
 
-return {'OK', now, till, rec[3] and rec[3] ~= 'false' and 1 or 0, viewers, since}
+local cancel = rec[3] and rec[3] ~= 'false' and (rec[5] and 2 or 1) or 0
+
+return {'OK', now, till, cancel, viewers, since}
