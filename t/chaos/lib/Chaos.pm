@@ -181,6 +181,7 @@ http {
         location = /cancel { sandbox_cancel t; }
         location = /status { sandbox_status; }
         $server
+        location = /reap { sandbox_reap; }
     }
 }
 END
