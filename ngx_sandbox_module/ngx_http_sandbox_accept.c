@@ -270,8 +270,9 @@ ngx_http_sandbox_accept_create(ngx_http_sandbox_acceptance_t *a)
 
     a->since = ngx_current_msec;
 
-    a->call = ngx_sandbox_store_accept(ngx_sandbox_worker, &a->run, &a->ctx->thread_id, &a->token, fields, n,
-                                       &started, &a->launch, ngx_http_sandbox_accept_created, a);
+    a->call = ngx_sandbox_store_accept(ngx_sandbox_worker, &a->run, &a->ctx->thread_id,
+                                       ngx_sandbox_keep_thread(a->definition), &a->token, fields, n, &started,
+                                       &a->launch, ngx_http_sandbox_accept_created, a);
     if (a->call == NULL) {
         ngx_http_sandbox_accept_finalize(a, NGX_HTTP_INTERNAL_SERVER_ERROR);
     }

@@ -168,6 +168,8 @@ typedef struct {
 } ngx_sandbox_run_ref_t;
 
 
+/* How long, in s, the list of a thread's runs is kept after the start of one of them. */
+time_t ngx_sandbox_keep_thread(ngx_sandbox_definition_t *d);
 ngx_sandbox_definition_t *ngx_sandbox_find_definition(ngx_sandbox_main_conf_t *smcf, ngx_str_t *name);
 
 /* NGX_SANDBOX_TOKEN_LEN hex digits from the kernel's random source. */

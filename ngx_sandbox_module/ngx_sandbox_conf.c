@@ -154,6 +154,15 @@ ngx_sandbox_conf_named_server(ngx_http_core_main_conf_t *cmcf, ngx_str_t *name)
 }
 
 
+time_t
+ngx_sandbox_keep_thread(ngx_sandbox_definition_t *d)
+{
+    /* a run that may take any time is none that takes a year */
+
+    return d->retention_run + (d->run_timeout ? (time_t) (d->run_timeout / 1000) + 60 : 365 * 24 * 3600);
+}
+
+
 ngx_sandbox_definition_t *
 ngx_sandbox_find_definition(ngx_sandbox_main_conf_t *smcf, ngx_str_t *name)
 {

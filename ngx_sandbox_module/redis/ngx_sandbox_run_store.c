@@ -5,7 +5,7 @@
 
 
 static ngx_int_t ngx_sandbox_store_accept_index(ngx_sandbox_store_call_t *call,
-    ngx_sandbox_run_ref_t *run, ngx_str_t *thread_id, ngx_str_t *started_at);
+    ngx_sandbox_run_ref_t *run, ngx_str_t *thread_id, time_t keep_thread, ngx_str_t *started_at);
 static ngx_str_t ngx_sandbox_store_accept_started_at(ngx_sandbox_store_field_t *fields,
     ngx_uint_t nfields);
 static ngx_int_t ngx_sandbox_store_accept_prepare(ngx_sandbox_store_call_t *call,
@@ -24,8 +24,8 @@ static ngx_int_t ngx_sandbox_store_claim_follow(ngx_sandbox_store_call_t *call);
 
 ngx_sandbox_store_call_t *
 ngx_sandbox_store_accept(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
-    ngx_str_t *thread_id, ngx_str_t *token, ngx_sandbox_store_field_t *fields, ngx_uint_t nfields,
-    ngx_str_t *started, ngx_str_t *input, ngx_sandbox_store_pt handler, void *data)
+    ngx_str_t *thread_id, time_t keep_thread, ngx_str_t *token, ngx_sandbox_store_field_t *fields,
+    ngx_uint_t nfields, ngx_str_t *started, ngx_str_t *input, ngx_sandbox_store_pt handler, void *data)
 {
     ngx_int_t                  rc;
     ngx_str_t                  started_at;
@@ -44,7 +44,7 @@ ngx_sandbox_store_accept(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
 
     if (rc == NGX_OK) {
         started_at = ngx_sandbox_store_accept_started_at(fields, nfields);
-        rc = ngx_sandbox_store_accept_index(call, run, thread_id, &started_at);
+        rc = ngx_sandbox_store_accept_index(call, run, thread_id, keep_thread, &started_at);
     }
 
     call->next = ngx_sandbox_store_accept_record;
@@ -76,7 +76,7 @@ ngx_sandbox_store_accept_started_at(ngx_sandbox_store_field_t *fields, ngx_uint_
 
 static ngx_int_t
 ngx_sandbox_store_accept_index(ngx_sandbox_store_call_t *call, ngx_sandbox_run_ref_t *run,
-    ngx_str_t *thread_id, ngx_str_t *started_at)
+    ngx_str_t *thread_id, time_t keep_thread, ngx_str_t *started_at)
 {
     ngx_sandbox_redis_args_t  args;
 
@@ -94,6 +94,7 @@ ngx_sandbox_store_accept_index(ngx_sandbox_store_call_t *call, ngx_sandbox_run_r
     ngx_sandbox_redis_arg_str(&args, &run->id);
     ngx_sandbox_redis_arg_number(&args, NGX_SANDBOX_STORE_THREAD_MAX);
     ngx_sandbox_redis_arg_str(&args, started_at);
+    ngx_sandbox_redis_arg_number(&args, keep_thread);
 
     return ngx_sandbox_store_script(call, NGX_SANDBOX_SCRIPT_THREAD_ADD, &args, "");
 }

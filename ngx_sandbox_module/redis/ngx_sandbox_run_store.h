@@ -98,7 +98,7 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_unreserve_run(ngx_sandbox_worker_t *
 
 /*
  * Index entries that must exist before the record (active with the claim's
- * expiry, the thread's runs); then the accept script: record with `fields`
+ * expiry, the thread's runs, kept for `keep_thread` s); then the accept script: record with `fields`
  * (threadId, status running, startedAt and the profile; startedAt is Redis's
  * time), claim, entry 1-0 = `started` (whose timestamp is put on by the
  * caller), input.  OK (result: epoch, now), EXISTS (record).  Repeated with its
@@ -107,8 +107,8 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_unreserve_run(ngx_sandbox_worker_t *
  * the fields.
  */
 ngx_sandbox_store_call_t *ngx_sandbox_store_accept(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
-    ngx_str_t *thread_id, ngx_str_t *token, ngx_sandbox_store_field_t *fields, ngx_uint_t nfields,
-    ngx_str_t *started, ngx_str_t *input, ngx_sandbox_store_pt handler, void *data);
+    ngx_str_t *thread_id, time_t keep_thread, ngx_str_t *token, ngx_sandbox_store_field_t *fields,
+    ngx_uint_t nfields, ngx_str_t *started, ngx_str_t *input, ngx_sandbox_store_pt handler, void *data);
 
 /*
  * Claims a run without a live driver (also one in aftercare).  OK (record,

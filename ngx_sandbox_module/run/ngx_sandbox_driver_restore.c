@@ -293,8 +293,8 @@ ngx_sandbox_driver_restore_call(ngx_sandbox_driver_t *d, ngx_pool_t *pool)
         ngx_str_set(&fields[n++].value, "detached-expired");
     }
 
-    return ngx_sandbox_store_accept(d->worker, &d->run, &d->thread_id, &d->token, fields, n, &started, &d->input,
-                                    ngx_sandbox_driver_restored, d);
+    return ngx_sandbox_store_accept(d->worker, &d->run, &d->thread_id, ngx_sandbox_keep_thread(d->definition),
+                                    &d->token, fields, n, &started, &d->input, ngx_sandbox_driver_restored, d);
 }
 
 

@@ -24,7 +24,7 @@ for my $id ('run', '{', '}', '{}', 'a}b', 'x{y}z') {
     my @life = (
         ['take_slot', [$k->{slot}], $id, ''],
         ['index_run', [$k->{active}], $k->{member}, 1000],
-        ['thread_add', [$k->{runs}], $id, 1000, ''],
+        ['thread_add', [$k->{runs}], $id, 1000, '', 60],
         ['accept', [@run[0, 1, 2]], 'A', 60_000, $k->{channel}, '{}', 'in', threadId => 't'],
         ['claim', [$run[0]], 'A', 60_000],
         ['update', [@run[0, 2]], 'A', phase => 'driving'],

@@ -19,7 +19,7 @@ for my $id (@ids) {
     is_deeply script('take_slot', [$k->{slot}], $id, ''), ['OK'], "\"$id\": slot";
     is_deeply [@{ script('take_slot', [$k->{slot}], 'other', '') }[0, 1]], ['BUSY', $id], 'and its holder';
     script('index_run', [$k->{active}], $k->{member}, 1);
-    script('thread_add', [$k->{runs}], $id, 1000, '');
+    script('thread_add', [$k->{runs}], $id, 1000, '', 60);
     is accept_run($k, fields => [runId => $id, threadId => $id], started => $json, input => $id)->[0], 'OK', 'accept';
     is_deeply append($k, 'A', EMPTY_CHAIN, $c, 5, entries(2, $json)), ['OK', 2, 0], 'append';
     is script('watch', [@$k{qw(rec viewers)}], $id, 1000)->[0], 'OK', 'watch';

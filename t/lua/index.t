@@ -78,7 +78,7 @@ is_deeply forget('t:far1'), ['OK'], 'and forgotten';
 is_deeply forget('t:held'), ['HELD'], 'other than the longest claim';
 
 # Runs of a thread.
-sub add { return script('thread_add', [$k->{runs}], @_[0, 1], $_[2] // '') }
+sub add { return script('thread_add', [$k->{runs}], @_[0, 1], $_[2] // '', $_[3] // 60) }
 
 add("run $_", 10) for 1 .. 12;
 is cmd('ZCARD', $k->{runs}), 10, 'the newest are kept';
@@ -89,5 +89,9 @@ add('run 5', 10);
 is cmd('ZSCORE', $k->{runs}, 'run 5'), $at, 'a run that comes again keeps its time';
 add('run 5b', 11, $at + 0.5);
 is cmd('ZSCORE', $k->{runs}, 'run 5b'), $at + 0.5, 'one that is made again has the time it had';
+cmp_ok cmd('TTL', $k->{runs}), '>', 50, 'the list goes some day';
+add('run 6', 10, '', 5000);
+add('run 7', 10, '', 50);
+cmp_ok cmd('TTL', $k->{runs}), '>', 4900, 'not before its runs';
 
 done_testing();

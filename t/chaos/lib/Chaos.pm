@@ -340,19 +340,28 @@ sub run_readers
     while (grep { !$_->{done} } @$readers) {
         return 0 if Time::HiRes::time() > $end;
 
-        my $select = IO::Select->new(map { $_->{socket} ? $_->{socket} : () } @$readers);
-        my %ready = map { $_ => 1 } $select->count ? $select->can_read(0.02) : ();
-
-        Time::HiRes::sleep(0.02) if !$select->count;
-
-        for my $r (@$readers) {
-            $r->step($r->{socket} && $ready{ $r->{socket} });
-        }
-
+        $self->read_some($readers);
         $o{tick}->() if $o{tick};
     }
 
     return 1;
+}
+
+
+# what there is to be read now, or soon
+
+sub read_some
+{
+    my ($self, $readers) = @_;
+
+    my $select = IO::Select->new(map { $_->{socket} ? $_->{socket} : () } @$readers);
+    my %ready = map { $_ => 1 } $select->count ? $select->can_read(0.02) : ();
+
+    Time::HiRes::sleep(0.02) if !$select->count;
+
+    for my $r (@$readers) {
+        $r->step($r->{socket} && $ready{ $r->{socket} });
+    }
 }
 
 
