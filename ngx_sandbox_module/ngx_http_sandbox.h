@@ -11,6 +11,15 @@
 #endif
 
 
+/* What sandbox_status answers with. */
+typedef enum {
+    NGX_HTTP_SANDBOX_STATUS_HASHED = 0,          /* page and JSON, ids hashed */
+    NGX_HTTP_SANDBOX_STATUS_FULL,                /* the same, ids as they are */
+    NGX_HTTP_SANDBOX_STATUS_PROMETHEUS,
+    NGX_HTTP_SANDBOX_STATUS_READY
+} ngx_http_sandbox_status_e;
+
+
 typedef enum {
     NGX_HTTP_SANDBOX_FORMAT_AUTO = 0,
     NGX_HTTP_SANDBOX_FORMAT_SSE,
@@ -45,6 +54,7 @@ typedef struct {
     u_char                       *file;          /* and where it stands */
     ngx_uint_t                    line;
     ngx_uint_t                    access;        /* ngx_http_sandbox_access_e */
+    ngx_uint_t                    status;        /* ngx_http_sandbox_status_e */
 } ngx_http_sandbox_loc_conf_t;
 
 
@@ -106,6 +116,7 @@ ngx_int_t ngx_http_sandbox_reap_handler(ngx_http_request_t *r);
  */
 ngx_int_t ngx_http_sandbox_problem(ngx_http_request_t *r, ngx_uint_t status, const char *code, ngx_str_t *detail,
     ngx_str_t *members);
+ngx_int_t ngx_http_sandbox_send(ngx_http_request_t *r, ngx_uint_t status, const char *type, ngx_str_t *body);
 ngx_int_t ngx_http_sandbox_json(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body);
 ngx_int_t ngx_http_sandbox_empty(ngx_http_request_t *r, ngx_uint_t status);
 void ngx_http_sandbox_watch_client(ngx_http_request_t *r);

@@ -7,6 +7,7 @@
 #include "ngx_http_sandbox_admit.h"
 #include "ngx_http_sandbox_viewer.h"
 #include "ngx_sandbox_driver.h"
+#include "ngx_sandbox_metrics.h"
 #include "ngx_sandbox_provider.h"
 #include "ngx_sandbox_run_store.h"
 #include "sbx_prompt.h"
@@ -299,6 +300,7 @@ ngx_http_sandbox_accept_profile(ngx_http_sandbox_acceptance_t *a, ngx_sandbox_st
     ngx_http_sandbox_field("threadId", a->ctx->thread_id);
     ngx_http_sandbox_field("tenant", a->run.tenant);
     ngx_http_sandbox_field("definition", d->name);
+    ngx_http_sandbox_field("driver", ngx_sandbox_worker->name);
     ngx_http_sandbox_field("p.engine", d->provider->engine);
     ngx_http_sandbox_field("p.harness", ngx_sandbox_str(d->harness->name));
 
@@ -407,6 +409,10 @@ ngx_http_sandbox_accept_created(void *data, ngx_sandbox_store_result_t *result)
         ngx_http_sandbox_accept_unavailable(a);
         return;
     }
+
+    ngx_sandbox_metrics_add(NGX_SANDBOX_METRIC_RUNS,
+                            ngx_sandbox_metrics_name(NGX_SANDBOX_NAME_DEFINITION, &a->definition->name),
+                            SBX_RUN_RUNNING, 1);
 
     accepted.definition = a->definition;
     accepted.run = a->run;

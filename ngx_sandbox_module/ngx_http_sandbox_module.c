@@ -8,6 +8,7 @@
 #include "ngx_sandbox_reap.h"
 #include "ngx_sandbox_redis.h"
 #include "ngx_sandbox_tail.h"
+#include "ngx_sandbox_zone.h"
 
 
 static void *ngx_http_sandbox_create_main_conf(ngx_conf_t *cf);
@@ -17,6 +18,7 @@ static char *ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void 
 static char *ngx_http_sandbox_check_access(ngx_conf_t *cf, ngx_http_sandbox_loc_conf_t *conf);
 static ngx_int_t ngx_http_sandbox_postconfiguration(ngx_conf_t *cf);
 static ngx_uint_t ngx_http_sandbox_is_folder(ngx_http_core_loc_conf_t *clcf);
+static char *ngx_http_sandbox_status_kind(ngx_http_sandbox_loc_conf_t *slcf, ngx_str_t *value);
 static char *ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static ngx_int_t ngx_http_sandbox_init_process(ngx_cycle_t *cycle);
 static void ngx_http_sandbox_exit_process(ngx_cycle_t *cycle);
@@ -36,6 +38,14 @@ static ngx_conf_enum_t  ngx_http_sandbox_formats[] = {
 static ngx_conf_enum_t  ngx_http_sandbox_accesses[] = {
     { ngx_string("tenant"), NGX_HTTP_SANDBOX_ACCESS_TENANT },
     { ngx_string("trusted"), NGX_HTTP_SANDBOX_ACCESS_TRUSTED },
+    { ngx_null_string, 0 }
+};
+
+
+static ngx_conf_enum_t  ngx_http_sandbox_statuses[] = {
+    { ngx_string("full"), NGX_HTTP_SANDBOX_STATUS_FULL },
+    { ngx_string("prometheus"), NGX_HTTP_SANDBOX_STATUS_PROMETHEUS },
+    { ngx_string("ready"), NGX_HTTP_SANDBOX_STATUS_READY },
     { ngx_null_string, 0 }
 };
 
@@ -170,7 +180,7 @@ static ngx_command_t  ngx_http_sandbox_commands[] = {
       (void *) ngx_http_sandbox_cancel_handler },
 
     { ngx_string("sandbox_status"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE1,
       ngx_http_sandbox_location,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
@@ -345,6 +355,7 @@ ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->definition = prev->definition;
         conf->handler = prev->handler;
         conf->access = prev->access;
+        conf->status = prev->status;
     }
 
     ngx_conf_merge_ptr_value(conf->tenant, prev->tenant, NULL);
@@ -405,7 +416,7 @@ ngx_http_sandbox_postconfiguration(ngx_conf_t *cf)
     smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_sandbox_module);
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
 
-    if (ngx_sandbox_conf_bind_servers(cf, smcf, cmcf) != NGX_OK) {
+    if (ngx_sandbox_conf_bind_servers(cf, smcf, cmcf) != NGX_OK || ngx_sandbox_conf_digest(smcf) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -450,7 +461,13 @@ ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    if (cf->args->nelts > 1) {
+    if (cmd->post == (void *) ngx_http_sandbox_status_handler) {
+
+        if (cf->args->nelts > 1 && ngx_http_sandbox_status_kind(slcf, &value[1]) != NGX_CONF_OK) {
+            return "knows only \"full\", \"prometheus\" and \"ready\"";
+        }
+
+    } else if (cf->args->nelts > 1) {
         smcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_sandbox_module);
 
         slcf->definition = ngx_sandbox_find_definition(smcf, &value[1]);
@@ -499,6 +516,22 @@ ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+static char *
+ngx_http_sandbox_status_kind(ngx_http_sandbox_loc_conf_t *slcf, ngx_str_t *value)
+{
+    ngx_conf_enum_t  *e;
+
+    for (e = ngx_http_sandbox_statuses; e->name.len; e++) {
+        if (e->name.len == value->len && ngx_strncmp(e->name.data, value->data, value->len) == 0) {
+            slcf->status = e->value;
+            return NGX_CONF_OK;
+        }
+    }
+
+    return NGX_CONF_ERROR;
+}
+
+
 static ngx_int_t
 ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
 {
@@ -536,6 +569,15 @@ ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
         ngx_log_error(NGX_LOG_CRIT, cycle->log, ngx_errno, "could not read random bytes");
         return NGX_ERROR;
     }
+
+    worker->name.data = ngx_pnalloc(cycle->pool, cycle->hostname.len + 1 + NGX_INT64_LEN);
+    if (worker->name.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    worker->name.len = ngx_sprintf(worker->name.data, "%V:%P", &cycle->hostname, ngx_pid) - worker->name.data;
+
+    ngx_sandbox_zone_enter(worker);
 
     redis = smcf->redis.elts;
 
@@ -576,6 +618,7 @@ ngx_http_sandbox_exit_process(ngx_cycle_t *cycle)
 
     ngx_sandbox_reap_quit(ngx_sandbox_worker);
     ngx_sandbox_drivers_free(ngx_sandbox_worker);
+    ngx_sandbox_zone_leave();
     ngx_sandbox_leases_exit(ngx_sandbox_worker);
     ngx_sandbox_redis_destroy(ngx_sandbox_worker->redis);
     ngx_sandbox_worker = NULL;

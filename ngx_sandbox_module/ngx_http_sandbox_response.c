@@ -1,10 +1,9 @@
 /* Short answers: problem+json, JSON, nothing; and what requests carry. */
 
 #include "ngx_http_sandbox.h"
+#include "ngx_sandbox_metrics.h"
 
 
-static ngx_int_t ngx_http_sandbox_send(ngx_http_request_t *r, ngx_uint_t status, const char *type,
-    ngx_str_t *body);
 static const char *ngx_http_sandbox_title(ngx_uint_t status);
 static void ngx_http_sandbox_arena_cleanup(void *data);
 
@@ -25,6 +24,8 @@ ngx_http_sandbox_problem(ngx_http_request_t *r, ngx_uint_t status, const char *c
 
     ctx->code.data = (u_char *) code;
     ctx->code.len = ngx_strlen(code);
+
+    ngx_sandbox_metrics_add(NGX_SANDBOX_METRIC_PROBLEMS, ngx_sandbox_metrics_code(&ctx->code), 0, 1);
 
     ngx_sandbox_pool_mem(&mem, r->pool);
     sbx_buf_init(&b, &mem, 0);
@@ -140,7 +141,7 @@ ngx_http_sandbox_not_allowed(ngx_http_request_t *r, const char *allow)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_sandbox_send(ngx_http_request_t *r, ngx_uint_t status, const char *type, ngx_str_t *body)
 {
     ngx_int_t     rc;

@@ -1,8 +1,8 @@
 /* What all definitions share: the state Redis, the lock servers, the zone of this host's workers. */
 
 #include "ngx_http_sandbox.h"
-#include "ngx_sandbox_lease.h"
 #include "ngx_sandbox_redis.h"
+#include "ngx_sandbox_zone.h"
 
 
 #define NGX_HTTP_SANDBOX_ZONE      (8 * 1024 * 1024)
@@ -94,7 +94,7 @@ ngx_http_sandbox_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    smcf->zone = ngx_sandbox_lease_zone(cf, &name, size);
+    smcf->zone = ngx_sandbox_zone_add(cf, &name, size, smcf);
 
     return smcf->zone ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
@@ -113,7 +113,7 @@ ngx_http_sandbox_init_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf)
     }
 
     if (smcf->used && smcf->zone == NULL) {
-        smcf->zone = ngx_sandbox_lease_zone(cf, &zone, NGX_HTTP_SANDBOX_ZONE);
+        smcf->zone = ngx_sandbox_zone_add(cf, &zone, NGX_HTTP_SANDBOX_ZONE, smcf);
         if (smcf->zone == NULL) {
             return NGX_CONF_ERROR;
         }

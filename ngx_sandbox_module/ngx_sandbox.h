@@ -29,6 +29,7 @@
 #define NGX_SANDBOX_VERSION      "0.1.0"
 #define NGX_SANDBOX_TOKEN_LEN    32          /* hex digits of a random token */
 #define NGX_SANDBOX_CLAIM_TTL_MAX 600000     /* ms; claim-1.lua, overdue-1.lua, forget-1.lua have it, too */
+#define NGX_SANDBOX_DIGEST_LEN   16          /* hex digits of the configuration's digest */
 #define NGX_SANDBOX_HARNESS_ARGS 32          /* options passed on to the agent, at most */
 #define NGX_SANDBOX_GRID         100         /* ms: see ngx_sandbox_together() */
 
@@ -135,6 +136,7 @@ struct ngx_sandbox_main_conf_s {
     ngx_msec_t                    reap_interval;
     ngx_str_t                     helper;        /* path of the helper program */
     ngx_array_t                   definitions;   /* ngx_sandbox_definition_t * */
+    u_char                        digest[NGX_SANDBOX_DIGEST_LEN];        /* the same for replicas that are configured alike */
 };
 
 
@@ -147,6 +149,7 @@ struct ngx_sandbox_worker_s {
     ngx_sandbox_redis_t          *locks[SBX_LEASE_SERVERS_MAX];  /* where leases are kept; maybe `redis` itself */
     ngx_uint_t                    nlocks;
     u_char                        id[NGX_SANDBOX_TOKEN_LEN];     /* random at each start */
+    ngx_str_t                     name;          /* host:pid, for people */
 
     ngx_rbtree_t                  drivers;       /* by tenant and run id */
     ngx_rbtree_node_t             drivers_sentinel;

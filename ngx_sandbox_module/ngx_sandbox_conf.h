@@ -14,6 +14,9 @@
 /* The helper program exists; what enters each sandbox key.  NGX_CONF_OK or NGX_CONF_ERROR with the message logged. */
 char *ngx_sandbox_conf_init(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf);
 
+/* What should be the same on each replica, in a few digits: no paths, no names of hosts, no secrets.  At the end. */
+ngx_int_t ngx_sandbox_conf_digest(ngx_sandbox_main_conf_t *smcf);
+
 /* Gives each definition the server under which its journal subrequests run: the first that uses it, else the first at all. */
 ngx_int_t ngx_sandbox_conf_bind_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf,
     ngx_http_core_main_conf_t *cmcf);

@@ -6,6 +6,7 @@ NGX_SANDBOX_DEPS = \
 	ngx_sandbox_module/ngx_sandbox.h \
 	ngx_sandbox_module/ngx_http_sandbox.h \
 	ngx_sandbox_module/redis/ngx_sandbox_redis.h \
+	ngx_sandbox_module/redis/ngx_sandbox_redis_health.h \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_private.h \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store.h \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_call.h \
@@ -23,11 +24,16 @@ NGX_SANDBOX_DEPS = \
 	ngx_sandbox_module/ngx_sandbox_conf.h \
 	ngx_sandbox_module/reap/ngx_sandbox_reap.h \
 	ngx_sandbox_module/reap/ngx_sandbox_sweep.h \
+	ngx_sandbox_module/ngx_sandbox_zone.h \
+	ngx_sandbox_module/metrics/ngx_sandbox_metrics.h \
+	ngx_sandbox_module/metrics/ngx_sandbox_metrics_private.h \
 	ngx_sandbox_module/run/ngx_sandbox_driver.h \
 	ngx_sandbox_module/run/ngx_sandbox_driver_machine.h \
 	ngx_sandbox_module/run/ngx_sandbox_mask.h \
 	ngx_sandbox_module/run/ngx_sandbox_quit.h \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer_output.h \
+	ngx_sandbox_module/status/ngx_http_sandbox_status.h \
+	ngx_sandbox_module/status/ngx_sandbox_survey.h \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed.h \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer.h
 
@@ -37,6 +43,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_call.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_calls.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_check.c \
+	ngx_sandbox_module/redis/ngx_sandbox_redis_health.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_conf.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_conn.c \
 	ngx_sandbox_module/redis/ngx_sandbox_redis_event.c \
@@ -73,7 +80,12 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/ngx_http_sandbox_tenant.c \
 	ngx_sandbox_module/ngx_http_sandbox_variables.c \
 	ngx_sandbox_module/ngx_sandbox_conf.c \
+	ngx_sandbox_module/ngx_sandbox_conf_digest.c \
 	ngx_sandbox_module/ngx_sandbox_mem.c \
+	ngx_sandbox_module/ngx_sandbox_zone.c \
+	ngx_sandbox_module/metrics/ngx_sandbox_metrics.c \
+	ngx_sandbox_module/metrics/ngx_sandbox_metrics_print.c \
+	ngx_sandbox_module/metrics/ngx_sandbox_metrics_table.c \
 	ngx_sandbox_module/ensure/ngx_sandbox_ensure.c \
 	ngx_sandbox_module/reap/ngx_http_sandbox_reap.c \
 	ngx_sandbox_module/reap/ngx_sandbox_reap.c \
@@ -84,6 +96,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/reap/ngx_sandbox_sweep_reclaim.c \
 	ngx_sandbox_module/run/ngx_sandbox_adoption.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver.c \
+	ngx_sandbox_module/run/ngx_sandbox_driver_account.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_aftercare.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_claim.c \
 	ngx_sandbox_module/run/ngx_sandbox_driver_restore.c \
@@ -97,6 +110,8 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/run/ngx_sandbox_mask.c \
 	ngx_sandbox_module/run/ngx_sandbox_quit.c \
 	ngx_sandbox_module/status/ngx_http_sandbox_status.c \
+	ngx_sandbox_module/status/ngx_http_sandbox_status_json.c \
+	ngx_sandbox_module/status/ngx_sandbox_survey.c \
 	ngx_sandbox_module/store/ngx_http_sandbox_locks.c \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer.c \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer_output.c \
@@ -114,6 +129,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_call.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_index.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_limit.c \
+	ngx_sandbox_module/redis/ngx_sandbox_run_store_list.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_instance.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_log.c \
 	ngx_sandbox_module/redis/ngx_sandbox_run_store_reap.c \

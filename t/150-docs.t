@@ -30,7 +30,13 @@ same('codes of problems', [ problem_codes() ], [ table_codes('### Problems') ]);
 same('codes of RUN_ERROR', [ run_error_codes() ], [ table_codes('### RUN_ERROR') ]);
 statuses();
 
-links($_) for grep { !m{/node_modules/} } "$top/README.md", "$top/CHANGES.md", glob "$top/docs/*.md";
+my $metrics = slurp("$top/docs/operating/metrics.md");
+
+same('metrics', [ code_metrics() ], [ $metrics =~ /^\| `(sandbox_\w+)` \| \w+ \|/mg ]);
+metric_types();
+same('codes among the metrics', [ metric_codes() ], [ problem_codes(), run_error_codes(), qw(ok other) ]);
+
+links($_) for grep { !m{/node_modules/} } "$top/README.md", "$top/CHANGES.md", glob "$top/docs/*.md $top/docs/*/*.md";
 
 configuration();
 
@@ -109,6 +115,50 @@ sub code_variables
     }
 
     return @names;
+}
+
+
+# name and kind of each row
+
+sub metric_rows
+{
+    my $text = text(grep { m{/ngx_sandbox_metrics_table\.c$} } @sources);
+
+    return $text =~ /\{ "(sandbox_\w+)",\s*"[^"]+",\s*NGX_SANDBOX_METRIC_(\w+),/g;
+}
+
+
+sub code_metrics
+{
+    my %rows = metric_rows();
+
+    return keys %rows;
+}
+
+
+sub metric_types
+{
+    my %rows = metric_rows();
+
+    for my $name (sort keys %rows) {
+        my $type = { COUNTER => 'counter', HISTOGRAM => 'histogram' }->{ $rows{$name} } // 'gauge';
+
+        like($metrics, qr/^\| `$name` \| $type \|/m, "$name: a $type");
+    }
+}
+
+
+# that have a series of their own; more than there are so far may
+
+sub metric_codes
+{
+    my $text = text(grep { m{/ngx_sandbox_metrics_table\.c$} } @sources);
+    my ($codes) = $text =~ /ngx_sandbox_metrics_code_values\[\] = \{(.*?)\};/s;
+    my %later = map { $_ => 1 } qw(bootstrap-failed detached-expired log-too-large port-not-published);
+
+    delete @later{ problem_codes(), run_error_codes() };
+
+    return grep { !$later{$_} } $codes =~ /ngx_string\("([a-z-]+)"\)/g;
 }
 
 

@@ -1,6 +1,7 @@
 /* instance record -> resume -> upsert, or create -> complete -> upsert. */
 
 #include "ngx_sandbox_ensure.h"
+#include "ngx_sandbox_metrics.h"
 #include "ngx_sandbox_run_store.h"
 
 
@@ -16,6 +17,7 @@ struct ngx_sandbox_ensure_s {
     ngx_sandbox_store_call_t     *call;
     ngx_sandbox_provider_op_t    *op;
 
+    ngx_msec_t                    began;
     uint64_t                      epoch;
     ngx_str_t                     sandbox_id;
     ngx_sandbox_ensure_e          outcome;
@@ -65,6 +67,7 @@ ngx_sandbox_ensure(ngx_sandbox_worker_t *worker, ngx_sandbox_ensure_conf_t *conf
     e->handler = handler;
     e->data = data;
     e->conf = *conf;
+    e->began = ngx_current_msec;
 
     if ((e->conf.tenant.data = ngx_pstrdup(pool, &conf->tenant)) == NULL
         || (e->conf.key.data = ngx_pstrdup(pool, &conf->key)) == NULL
@@ -431,6 +434,8 @@ ngx_sandbox_ensure_done(ngx_sandbox_ensure_t *e)
     ngx_pool_t  *pool;
 
     pool = e->pool;
+
+    ngx_sandbox_metrics_observe(NGX_SANDBOX_METRIC_ENSURE_SECONDS, e->result.outcome, ngx_current_msec - e->began);
 
     e->handler(e->data, &e->result);
 

@@ -12,6 +12,7 @@
  */
 
 #include "ngx_sandbox_lease_private.h"
+#include "ngx_sandbox_metrics.h"
 #include "ngx_sandbox_redis_scripts.h"
 
 
@@ -420,6 +421,10 @@ ngx_sandbox_lease_end(ngx_sandbox_lease_t *lease, ngx_sandbox_lease_event_e even
 {
     void                  *data;
     ngx_sandbox_lease_pt   handler;
+
+    if (event == NGX_SANDBOX_LEASE_LOST) {
+        ngx_sandbox_metrics_count(NGX_SANDBOX_METRIC_LEASES_LOST);
+    }
 
     handler = lease->handler;
     data = lease->data;

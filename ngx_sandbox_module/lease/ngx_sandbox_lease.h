@@ -40,7 +40,7 @@ typedef enum {
 typedef void (*ngx_sandbox_lease_pt)(void *data, ngx_sandbox_lease_event_e event);
 
 
-/* At the start of a worker: connections to lock servers, its place in the zone.  And at its end. */
+/* At the start of a worker, which has entered the zone: connections to lock servers.  And at its end. */
 ngx_int_t ngx_sandbox_leases_init(ngx_sandbox_worker_t *worker);
 void ngx_sandbox_leases_exit(ngx_sandbox_worker_t *worker);
 
@@ -84,8 +84,16 @@ ngx_sandbox_lease_give_t *ngx_sandbox_lease_give_back(ngx_sandbox_worker_t *work
 void ngx_sandbox_lease_give_cancel(ngx_sandbox_lease_give_t *give);
 
 
-/* The shared zone.  The same name and size find the same zone after a reload. */
-ngx_shm_zone_t *ngx_sandbox_lease_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size);
+/*
+ * For ngx_sandbox_zone.c: the line in the zone, who is in it, and who of them
+ * lives.  NULL: the zone is too small.  Enter gives the number of this process.
+ */
+typedef struct ngx_sandbox_lease_line_s  ngx_sandbox_lease_line_t;
+
+ngx_sandbox_lease_line_t *ngx_sandbox_lease_line_create(ngx_slab_pool_t *pool);
+ngx_uint_t ngx_sandbox_lease_line_enter(ngx_sandbox_lease_line_t *line, ngx_slab_pool_t *pool);
+void ngx_sandbox_lease_line_leave(void);
+ngx_uint_t ngx_sandbox_lease_line_alive(ngx_uint_t process);
 
 
 #endif /* _NGX_SANDBOX_LEASE_H_INCLUDED_ */

@@ -10,12 +10,12 @@
  */
 
 #include "ngx_sandbox_lease_private.h"
+#include "ngx_sandbox_zone.h"
 
 #include <ngx_md5.h>
 
 
 #define NGX_SANDBOX_LEASE_LINE_QUEUES     1024
-#define NGX_SANDBOX_LEASE_LINE_PROCESSES  512    /* of all generations */
 
 /* Who waits looks at the line every 75 ms at most, and says so. */
 #define NGX_SANDBOX_LEASE_LINE_SILENCE    2000
@@ -37,17 +37,17 @@ typedef struct {
 } ngx_sandbox_lease_process_t;
 
 
-typedef struct {
+struct ngx_sandbox_lease_line_s {
     volatile ngx_uint_t           busy;          /* somebody is changing this, or died while at it */
     uint64_t                      place;         /* given last */
     uint32_t                      serial;        /* given last */
     ngx_uint_t                    ntickets;
     ngx_uint_t                    high;          /* none was ever used from here on */
     ngx_uint_t                    low;           /* none is free before */
-    ngx_sandbox_lease_process_t   processes[NGX_SANDBOX_LEASE_LINE_PROCESSES];
+    ngx_sandbox_lease_process_t   processes[NGX_SANDBOX_ZONE_PROCESSES];
     ngx_queue_t                   queues[NGX_SANDBOX_LEASE_LINE_QUEUES];
     ngx_sandbox_lease_ticket_t    tickets[1];
-} ngx_sandbox_lease_line_t;
+};
 
 
 typedef enum {
@@ -57,7 +57,6 @@ typedef enum {
 } ngx_sandbox_lease_line_state_e;
 
 
-static ngx_int_t ngx_sandbox_lease_line_init(ngx_shm_zone_t *zone, void *data);
 static void ngx_sandbox_lease_line_lock(void);
 static void ngx_sandbox_lease_line_unlock(void);
 static void ngx_sandbox_lease_line_repair(void);
@@ -75,49 +74,24 @@ static ngx_sandbox_lease_line_t     *ngx_sandbox_lease_line;
 static ngx_sandbox_lease_process_t  *ngx_sandbox_lease_line_self;
 
 
-ngx_shm_zone_t *
-ngx_sandbox_lease_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size)
-{
-    ngx_shm_zone_t  *zone;
-
-    zone = ngx_shared_memory_add(cf, name, size, &ngx_sandbox_lease_zone);
-
-    if (zone) {
-        zone->init = ngx_sandbox_lease_line_init;
-        zone->data = NULL;
-    }
-
-    return zone;
-}
-
-
-static ngx_int_t
-ngx_sandbox_lease_line_init(ngx_shm_zone_t *zone, void *data)
+ngx_sandbox_lease_line_t *
+ngx_sandbox_lease_line_create(ngx_slab_pool_t *pool)
 {
     size_t                     size;
     ngx_uint_t                 i;
-    ngx_slab_pool_t           *pool;
     ngx_sandbox_lease_line_t  *line;
-
-    pool = (ngx_slab_pool_t *) zone->shm.addr;
-
-    if (data || zone->shm.exists) {
-        zone->data = data ? data : pool->data;
-        return NGX_OK;
-    }
 
     /* one piece, all that there is */
 
     size = pool->pfree * ngx_pagesize;
 
     if (size < sizeof(ngx_sandbox_lease_line_t)) {
-        ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0, "\"sandbox_zone\" \"%V\" is too small", &zone->shm.name);
-        return NGX_ERROR;
+        return NULL;
     }
 
     line = ngx_slab_alloc(pool, size);
     if (line == NULL) {
-        return NGX_ERROR;
+        return NULL;
     }
 
     ngx_memzero(line, sizeof(ngx_sandbox_lease_line_t));
@@ -128,37 +102,29 @@ ngx_sandbox_lease_line_init(ngx_shm_zone_t *zone, void *data)
         ngx_queue_init(&line->queues[i]);
     }
 
-    pool->data = line;
-    zone->data = line;
-
-    return NGX_OK;
+    return line;
 }
 
 
-ngx_int_t
-ngx_sandbox_lease_line_enter(ngx_sandbox_worker_t *worker)
+ngx_uint_t
+ngx_sandbox_lease_line_enter(ngx_sandbox_lease_line_t *line, ngx_slab_pool_t *pool)
 {
     ngx_uint_t                    i;
-    ngx_shm_zone_t               *zone;
     ngx_sandbox_lease_process_t  *process;
 
-    zone = worker->conf->zone;
-
-    ngx_sandbox_lease_line_pool = (ngx_slab_pool_t *) zone->shm.addr;
-    ngx_sandbox_lease_line = zone->data;
+    ngx_sandbox_lease_line_pool = pool;
+    ngx_sandbox_lease_line = line;
 
     ngx_sandbox_lease_line_lock();
 
-    process = ngx_sandbox_lease_line->processes;
+    process = line->processes;
 
-    for (i = 0; i < NGX_SANDBOX_LEASE_LINE_PROCESSES; i++) {
+    for (i = 0; i < NGX_SANDBOX_ZONE_PROCESSES; i++) {
 
-        if (process[i].pid == 0 || process[i].pid == ngx_pid
-            || (kill(process[i].pid, 0) == -1 && ngx_errno == ESRCH))
-        {
+        if (process[i].pid == ngx_pid || !ngx_sandbox_lease_line_alive(i)) {
             ngx_sandbox_lease_line_clear(i);
 
-            process[i].serial = ++ngx_sandbox_lease_line->serial;
+            process[i].serial = ++line->serial;
             process[i].seen = ngx_current_msec;
             process[i].pid = ngx_pid;
 
@@ -169,12 +135,18 @@ ngx_sandbox_lease_line_enter(ngx_sandbox_worker_t *worker)
 
     ngx_sandbox_lease_line_unlock();
 
-    if (ngx_sandbox_lease_line_self == NULL) {
-        ngx_log_error(NGX_LOG_WARN, worker->log, 0, "\"sandbox_zone\" \"%V\" has no place for another process, "
-                      "this one does not see who else of this host waits for leases", &zone->shm.name);
-    }
+    return ngx_sandbox_lease_line_self ? i : NGX_SANDBOX_ZONE_NOBODY;
+}
 
-    return NGX_OK;
+
+ngx_uint_t
+ngx_sandbox_lease_line_alive(ngx_uint_t process)
+{
+    ngx_pid_t  pid;
+
+    pid = ngx_sandbox_lease_line->processes[process].pid;
+
+    return pid && (pid == ngx_pid || kill(pid, 0) == 0 || ngx_errno != ESRCH);
 }
 
 
@@ -451,9 +423,7 @@ ngx_sandbox_lease_line_state(ngx_sandbox_lease_ticket_t *ticket)
         return NGX_SANDBOX_LEASE_LINE_ALIVE;
     }
 
-    if (process->pid == 0 || process->serial != ticket->serial
-        || (kill(process->pid, 0) == -1 && ngx_errno == ESRCH))
-    {
+    if (process->serial != ticket->serial || !ngx_sandbox_lease_line_alive(ticket->process - 1)) {
         return NGX_SANDBOX_LEASE_LINE_GONE;
     }
 

@@ -102,8 +102,6 @@ void ngx_sandbox_lease_name_listen(ngx_sandbox_lease_name_t *name);
 
 /* ngx_sandbox_lease_line.c; between enter and leave */
 
-ngx_int_t ngx_sandbox_lease_line_enter(ngx_sandbox_worker_t *worker);
-void ngx_sandbox_lease_line_leave(void);
 /* At the end of the line for this key, and its number.  NULL: the zone is full. */
 ngx_sandbox_lease_ticket_t *ngx_sandbox_lease_line_take(ngx_str_t *key, uint64_t *place);
 /* Nobody who lives stands before it. */

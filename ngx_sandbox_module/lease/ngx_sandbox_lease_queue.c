@@ -54,7 +54,7 @@ ngx_sandbox_leases_init(ngx_sandbox_worker_t *worker)
         }
     }
 
-    return ngx_sandbox_lease_line_enter(worker);
+    return NGX_OK;
 }
 
 
@@ -62,8 +62,6 @@ void
 ngx_sandbox_leases_exit(ngx_sandbox_worker_t *worker)
 {
     ngx_uint_t  i;
-
-    ngx_sandbox_lease_line_leave();
 
     for (i = 0; i < worker->nlocks; i++) {
         if (worker->locks[i] != worker->redis) {

@@ -1,6 +1,7 @@
 /* One exchange with the helper: the operation behind everything that the local provider does. */
 
 #include "ngx_sandbox_helper.h"
+#include "ngx_sandbox_metrics.h"
 
 
 struct ngx_sandbox_helper_s {
@@ -11,6 +12,7 @@ struct ngx_sandbox_helper_s {
     ngx_sandbox_provider_pt          done;
     void                            *data;
     ngx_msec_t                       timeout;
+    const char                      *operation;
 
     ngx_array_t                      fields;     /* ngx_sandbox_helper_field_t */
     ngx_connection_t                *connection;
@@ -42,7 +44,7 @@ static void ngx_sandbox_helper_free(ngx_sandbox_helper_t *h);
 
 
 ngx_sandbox_helper_t *
-ngx_sandbox_helper_create(ngx_msec_t timeout, ngx_sandbox_provider_pt done, void *data)
+ngx_sandbox_helper_create(const char *operation, ngx_msec_t timeout, ngx_sandbox_provider_pt done, void *data)
 {
     ngx_pool_t            *pool;
     ngx_sandbox_helper_t  *h;
@@ -68,6 +70,7 @@ ngx_sandbox_helper_create(ngx_msec_t timeout, ngx_sandbox_provider_pt done, void
     h->done = done;
     h->data = data;
     h->timeout = timeout;
+    h->operation = operation;
 
     h->posted.handler = ngx_sandbox_helper_posted_handler;
     h->posted.data = h;
@@ -411,6 +414,11 @@ static void
 ngx_sandbox_helper_finish(ngx_sandbox_helper_t *h)
 {
     ngx_sandbox_helper_close(h);
+
+    if (h->result.rc != NGX_SANDBOX_PROVIDER_OK) {
+        ngx_sandbox_metrics_add(NGX_SANDBOX_METRIC_PROVIDER_ERRORS, ngx_sandbox_metrics_operation(h->operation),
+                                h->result.rc - NGX_SANDBOX_PROVIDER_GONE, 1);
+    }
 
     h->finished = 1;
     h->done(h->data, &h->result);

@@ -27,8 +27,9 @@ typedef struct {
 } ngx_sandbox_helper_field_t;
 
 
-/* An operation under construction.  NULL: out of memory. */
-ngx_sandbox_helper_t *ngx_sandbox_helper_create(ngx_msec_t timeout, ngx_sandbox_provider_pt done, void *data);
+/* An operation of this name under construction.  NULL: out of memory. */
+ngx_sandbox_helper_t *ngx_sandbox_helper_create(const char *operation, ngx_msec_t timeout,
+    ngx_sandbox_provider_pt done, void *data);
 
 /* Adds a field; value is pointed to until start.  With a prefix the value is <prefix>=<value>.  An error sticks. */
 void ngx_sandbox_helper_field(ngx_sandbox_helper_t *h, const char *name, ngx_str_t *value);

@@ -284,7 +284,7 @@ ngx_sandbox_local_begin(ngx_sandbox_provider_t *p, const char *op, ngx_msec_t ti
     ngx_sandbox_helper_t      *h;
     ngx_sandbox_local_conf_t  *lcf;
 
-    h = ngx_sandbox_helper_create(timeout, done, data);
+    h = ngx_sandbox_helper_create(op, timeout, done, data);
     if (h == NULL) {
         return NULL;
     }

@@ -1,6 +1,7 @@
 /* Both connections of a worker together. */
 
 #include "ngx_sandbox_redis_private.h"
+#include "ngx_sandbox_metrics.h"
 
 
 static u_char *ngx_sandbox_redis_log_error(ngx_log_t *log, u_char *buf, size_t len);
@@ -30,6 +31,9 @@ ngx_sandbox_redis_create(ngx_cycle_t *cycle, ngx_sandbox_redis_conf_t *conf)
     redis->log.handler = ngx_sandbox_redis_log_error;
     redis->log.data = redis;
     redis->log.action = NULL;
+
+    redis->metric = ngx_sandbox_metrics_name(NGX_SANDBOX_NAME_SERVER, &conf->text);
+    ngx_sandbox_metrics_redis(redis->metric, 0);
 
     ngx_sandbox_redis_calls_init(redis);
     ngx_sandbox_redis_subs_init(redis);

@@ -5,6 +5,7 @@
  */
 
 #include "ngx_sandbox_redis_private.h"
+#include "ngx_sandbox_metrics.h"
 
 
 /* ms between messages about the same trouble */
@@ -283,6 +284,7 @@ ngx_sandbox_redis_call_result(ngx_sandbox_redis_call_t *call, redisReply *reply)
     for (i = 0; i < sizeof(ngx_sandbox_redis_troubles) / sizeof(ngx_sandbox_redis_troubles[0]); i++) {
 
         if (ngx_sandbox_redis_call_is(reply, &ngx_sandbox_redis_troubles[i].code)) {
+            call->redis->refusal = &ngx_sandbox_redis_troubles[i].code;
             ngx_sandbox_redis_call_trouble(call->redis, ngx_sandbox_redis_troubles[i].remedy, reply->str);
             return NGX_ERROR;
         }
@@ -392,6 +394,17 @@ ngx_sandbox_redis_call_fail(ngx_sandbox_redis_call_t *call)
 void
 ngx_sandbox_redis_call_tell(ngx_sandbox_redis_call_t *call, ngx_int_t rc, redisReply *reply)
 {
+    ngx_uint_t  server;
+
+    server = call->redis->metric;
+
+    if (rc == NGX_ERROR) {
+        ngx_sandbox_metrics_add(NGX_SANDBOX_METRIC_REDIS_UNANSWERED, server, 0, 1);
+
+    } else {
+        ngx_sandbox_metrics_observe(NGX_SANDBOX_METRIC_REDIS_SECONDS, server, ngx_current_msec - call->made);
+    }
+
     call->state = NGX_SANDBOX_REDIS_CALL_TOLD;
 
     if (call->handler) {

@@ -7,6 +7,7 @@
  */
 
 #include "ngx_sandbox_redis_private.h"
+#include "ngx_sandbox_metrics.h"
 
 
 static void ngx_sandbox_redis_calls_ready(ngx_sandbox_redis_t *redis);
@@ -68,6 +69,8 @@ ngx_sandbox_redis_calls_destroy(ngx_sandbox_redis_t *redis)
 static void
 ngx_sandbox_redis_calls_ready(ngx_sandbox_redis_t *redis)
 {
+    ngx_sandbox_metrics_redis(redis->metric, 1);
+
     ngx_post_event(&redis->commands.flush, &ngx_posted_events);
 }
 
@@ -78,6 +81,8 @@ static void
 ngx_sandbox_redis_calls_closed(ngx_sandbox_redis_t *redis)
 {
     ngx_queue_t  *q;
+
+    ngx_sandbox_metrics_redis(redis->metric, 0);
 
     while (!ngx_queue_empty(&redis->queued)) {
         q = ngx_queue_head(&redis->queued);

@@ -99,6 +99,7 @@ struct ngx_sandbox_redis_s {
     ngx_cycle_t                     *cycle;
     ngx_sandbox_redis_conf_t        *conf;
     ngx_log_t                        log;        /* knows the server, for messages */
+    ngx_uint_t                       metric;     /* the server's number among the metrics */
 
     ngx_sandbox_redis_conn_t         commands;
     ngx_sandbox_redis_conn_t         subscriptions;
@@ -113,6 +114,7 @@ struct ngx_sandbox_redis_s {
     ngx_event_t                      answer;     /* posted: tell `failed` */
     uint32_t                         trouble;    /* that was told of last: a hash; and when */
     ngx_msec_t                       troubled;
+    const ngx_str_t                 *refusal;    /* the code of the last one; NULL: none since the last look at its health */
     ngx_uint_t                      *loading;    /* by script: SCRIPT LOADs that are not answered */
 
     ngx_rbtree_t                     channels;

@@ -208,6 +208,7 @@ ngx_sandbox_store_claim(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run, ngx
         ngx_sandbox_store_run_key(call, &args, run, "rec");
         ngx_sandbox_redis_arg_str(&args, token);
         ngx_sandbox_redis_arg_number(&args, (int64_t) w->conf->claim_ttl);
+        ngx_sandbox_redis_arg_str(&args, &w->name);
 
         rc = ngx_sandbox_store_script(call, NGX_SANDBOX_SCRIPT_CLAIM, &args, "tecr");
     }

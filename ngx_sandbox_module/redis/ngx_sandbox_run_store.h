@@ -252,6 +252,16 @@ ngx_sandbox_store_call_t *ngx_sandbox_store_overdue(ngx_sandbox_worker_t *w, ngx
 ngx_sandbox_store_call_t *ngx_sandbox_store_forget(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
     ngx_sandbox_store_pt handler, void *data);
 
+/*
+ * Of `active` (past: without a driver) or `detached`, for looking at: OK (reply:
+ * array of members, `count` at most; n: how many there are; k: how many are past; now).
+ */
+ngx_sandbox_store_call_t *ngx_sandbox_store_list(ngx_sandbox_worker_t *w, const char *index, ngx_uint_t count,
+    ngx_sandbox_store_pt handler, void *data);
+/* These fields of a record, and its status: OK (record, viewers, now), LOST. */
+ngx_sandbox_store_call_t *ngx_sandbox_store_summary(ngx_sandbox_worker_t *w, ngx_sandbox_run_ref_t *run,
+    const ngx_str_t *fields, ngx_uint_t nfields, ngx_sandbox_store_pt handler, void *data);
+
 /* A harness's session id, kept with the thread per sandbox key; empty: none.  OK (text), LOST. */
 ngx_sandbox_store_call_t *ngx_sandbox_store_get_session(ngx_sandbox_worker_t *w, ngx_str_t *tenant,
     ngx_str_t *thread_id, ngx_sandbox_store_pt handler, void *data);

@@ -169,7 +169,7 @@ ngx_sandbox_adoption_looked(void *data, ngx_sandbox_store_result_t *result)
     case NGX_SANDBOX_STORE_OK:
 
         if (ngx_sandbox_adoption_fits(candidate->worker, &result->record)) {
-            ngx_sandbox_driver_adopt(candidate->worker, &candidate->run, NULL);
+            ngx_sandbox_driver_adopt(candidate->worker, &candidate->run, &result->record);
 
         } else {
             ngx_sandbox_adoption_foreign++;

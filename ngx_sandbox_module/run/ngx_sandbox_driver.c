@@ -1,6 +1,7 @@
 /* The driver: its beginning, from a claim or an accepted run; messages, cancel. */
 
 #include "ngx_sandbox_driver_machine.h"
+#include "ngx_sandbox_metrics.h"
 #include "sbx_redis_key.h"
 
 
@@ -77,6 +78,7 @@ ngx_sandbox_driver_adopt(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *ru
     }
 
     d->reclaim = 1;
+    d->left = (record && sbx_fields_u64(record, "claimUntil", 1) == 0);
 
     ngx_sandbox_driver_claim(d);
 }
@@ -150,7 +152,7 @@ ngx_sandbox_driver_create(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *r
 
     d->node.node.key = ngx_crc32_long(d->node.str.data, d->node.str.len);
     ngx_rbtree_insert(&worker->drivers, &d->node.node);
-    worker->ndrivers++;
+    ngx_sandbox_metrics_set(NGX_SANDBOX_METRIC_DRIVERS, ++worker->ndrivers);
 
     return d;
 }
@@ -354,6 +356,8 @@ ngx_sandbox_driver_claimed(void *data, ngx_sandbox_store_result_t *result)
     if (d->reclaim) {
         ngx_log_error(NGX_LOG_NOTICE, &d->log, 0, "run taken %s, epoch %uL, %uL chunks stored",
                       d->again_delay ? "up again" : "over", result->epoch, d->n);
+
+        ngx_sandbox_driver_took(d);
     }
 
     status = sbx_run_status(sbx_fields_get(&result->record, "status"));

@@ -4,6 +4,7 @@
  */
 
 #include "ngx_sandbox_driver_machine.h"
+#include "ngx_sandbox_metrics.h"
 
 
 #define NGX_SANDBOX_BATCH_BYTES  (512 * 1024)      /* more makes the journal wait */
@@ -90,6 +91,7 @@ ngx_sandbox_driver_batch(ngx_sandbox_driver_t *d)
     }
 
     batch->pool = pool;
+    batch->made = ngx_current_msec;
     d->forming = batch;
 
     return batch;
@@ -198,6 +200,12 @@ ngx_sandbox_driver_appended(void *data, ngx_sandbox_store_result_t *result)
     d->append_delay = 0;
 
     entry = batch->entries.elts;
+
+    ngx_sandbox_metrics_observe(NGX_SANDBOX_METRIC_JOURNAL_LAG_SECONDS, 0, ngx_current_msec - batch->made);
+
+    if (d->n == 1) {
+        ngx_sandbox_metrics_observe(NGX_SANDBOX_METRIC_FIRST_CHUNK_SECONDS, 0, ngx_current_msec - d->started);
+    }
 
     d->n = entry[batch->entries.nelts - 1].n;
     d->journal_pos = batch->journal_pos;

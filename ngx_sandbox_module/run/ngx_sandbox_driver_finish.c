@@ -504,6 +504,7 @@ ngx_sandbox_driver_finish_fields(ngx_sandbox_driver_t *d, ngx_pool_t *pool, ngx_
     sbx_buf_t                   b;
     sbx_mem_t                  *mem;
     ngx_uint_t                  n;
+    ngx_str_t                   code;
     sbx_json_t                 *chunk;
     sbx_arena_t                *arena;
     const sbx_json_t           *usage;
@@ -534,6 +535,12 @@ ngx_sandbox_driver_finish_fields(ngx_sandbox_driver_t *d, ngx_pool_t *pool, ngx_
         if (sbx_json_get(chunk, "code")) {
             sbx_buf_literal(&b, ",\"code\":");
             sbx_json_print(&b, sbx_json_get(chunk, "code"));
+
+            code = ngx_sandbox_str(sbx_json_string(sbx_json_get(chunk, "code")));
+
+            if (d->code.len == 0) {
+                (void) ngx_sandbox_driver_copy(d, &d->code, &code);
+            }
         }
 
         sbx_buf_char(&b, '}');
@@ -576,6 +583,8 @@ ngx_sandbox_driver_finished(void *data, ngx_sandbox_store_result_t *result)
     d->finished = 1;
 
     ngx_log_error(NGX_LOG_INFO, &d->log, 0, "run is %V", &d->status);
+
+    ngx_sandbox_driver_account(d);
 
     if (ngx_sandbox_driver_left(d)) {
         return;

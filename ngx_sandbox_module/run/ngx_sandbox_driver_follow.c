@@ -1,6 +1,7 @@
 /* journal -> transcript -> batches. */
 
 #include "ngx_sandbox_driver_machine.h"
+#include "ngx_sandbox_metrics.h"
 
 
 /* more at once would keep this worker from its live runs */
@@ -27,6 +28,9 @@ ngx_sandbox_driver_replay(ngx_sandbox_driver_t *d)
 
         d->replaying = 1;
         d->worker->nreplaying++;
+
+    } else {
+        ngx_sandbox_driver_caught_up(d);
     }
 
     (void) ngx_sandbox_driver_follow(d);
@@ -178,6 +182,7 @@ ngx_sandbox_driver_bytes(void *data, u_char *p, size_t len)
     }
 
     if (!sbx_transcript_replaying(d->transcript)) {
+        ngx_sandbox_driver_caught_up(d);
         ngx_sandbox_driver_replayed(d);
     }
 
@@ -224,6 +229,7 @@ ngx_sandbox_driver_broken(ngx_event_t *ev)
         return;
 
     case SBX_DIVERGED:
+        ngx_sandbox_metrics_count(NGX_SANDBOX_METRIC_DIVERGED);
         text.len = ngx_snprintf(buf, sizeof(buf), "the journal no longer yields the %uL chunks that are stored, "
                                 "after byte %uL", d->n, sbx_transcript_position(d->transcript)) - buf;
         ngx_sandbox_driver_compare(d, &text);
@@ -286,6 +292,8 @@ ngx_sandbox_driver_shrunk(void *data, uint64_t size)
     text.data = buf;
     text.len = ngx_snprintf(buf, sizeof(buf), "the journal shrank to %uL bytes after %uL were read", size,
                             ngx_sandbox_tail_position(d->tail)) - buf;
+
+    ngx_sandbox_metrics_count(NGX_SANDBOX_METRIC_DIVERGED);
 
     d->diverged = 1;
     ngx_sandbox_driver_fail(d, "replay-diverged", &text);

@@ -1,6 +1,7 @@
 /* How a driver fails, retries, leaves and ends. */
 
 #include "ngx_sandbox_driver_machine.h"
+#include "ngx_sandbox_metrics.h"
 
 
 #define NGX_SANDBOX_RETRY_MIN   100
@@ -125,6 +126,7 @@ ngx_sandbox_driver_refused(ngx_sandbox_driver_t *d, ngx_sandbox_store_e code, ng
         return 1;
 
     case NGX_SANDBOX_STORE_FENCED:
+        ngx_sandbox_metrics_count(NGX_SANDBOX_METRIC_FENCED);
         ngx_sandbox_driver_drop(d, "the claim is somebody else's now");
         return 1;
 
@@ -406,7 +408,7 @@ ngx_sandbox_driver_free(ngx_sandbox_driver_t *d)
     ngx_sandbox_driver_batch_free(d->in_flight);
 
     ngx_rbtree_delete(&d->worker->drivers, &d->node.node);
-    d->worker->ndrivers--;
+    ngx_sandbox_metrics_set(NGX_SANDBOX_METRIC_DRIVERS, --d->worker->ndrivers);
 
     ngx_destroy_pool(d->pool);
 }

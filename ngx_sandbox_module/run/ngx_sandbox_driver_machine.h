@@ -38,6 +38,7 @@ typedef struct {
     ngx_pool_t                   *pool;
     ngx_array_t                   entries;       /* ngx_sandbox_store_entry_t */
     size_t                        bytes;
+    ngx_msec_t                    made;
     uint64_t                      journal_pos;
     u_char                        chain[SBX_CHAIN_LEN];      /* after the batch */
 } ngx_sandbox_batch_t;
@@ -124,6 +125,8 @@ struct ngx_sandbox_driver_s {
     sbx_rc_e                      broken;        /* why feeding the transcript stopped */
     ngx_uint_t                    drains;        /* looks at the journal after the agent's death */
     ngx_str_t                     status;        /* of the finished run */
+    ngx_str_t                     code;          /* of its terminal chunk; empty: none */
+    ngx_msec_t                    taken;         /* when the claim of a takeover was asked for */
 
     unsigned                      structured:1;
     unsigned                      cancel:1;
@@ -139,6 +142,8 @@ struct ngx_sandbox_driver_s {
     unsigned                      diverged:1;    /* no transcript stands where the log stands: the same */
     unsigned                      destroy:1;     /* aftercare destroys the sandbox */
     unsigned                      leaving:1;
+    unsigned                      taking:1;      /* taken over, and not yet where the log ends */
+    unsigned                      left:1;        /* by the record its driver had left it politely */
     unsigned                      reclaim:1;     /* CLAIM_E: claiming, not just reading an accepted record */
 };
 
@@ -190,6 +195,11 @@ ngx_uint_t ngx_sandbox_driver_left(ngx_sandbox_driver_t *d);
 /* What every store answer may say besides OK: handled here (retry, drop), then true. */
 ngx_uint_t ngx_sandbox_driver_refused(ngx_sandbox_driver_t *d, ngx_sandbox_store_e code,
     ngx_sandbox_driver_step_pt again);
+
+/* ngx_sandbox_driver_account.c: a run taken over, where its log ends, finished: once each */
+void ngx_sandbox_driver_took(ngx_sandbox_driver_t *d);
+void ngx_sandbox_driver_caught_up(ngx_sandbox_driver_t *d);
+void ngx_sandbox_driver_account(ngx_sandbox_driver_t *d);
 
 /* ngx_sandbox_driver_launch.c */
 void ngx_sandbox_driver_lease(ngx_sandbox_driver_t *d, ngx_sandbox_driver_step_pt then);

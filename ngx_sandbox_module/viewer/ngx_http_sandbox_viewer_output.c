@@ -1,10 +1,16 @@
 /* Bytes to a viewer's client, and the ways a viewer ends. */
 
 #include "ngx_http_sandbox_viewer_output.h"
+#include "ngx_sandbox_metrics.h"
 #include "sbx_chunk.h"
 #include "sbx_offset.h"
 
 
+/* ms; older events are no news */
+#define NGX_HTTP_SANDBOX_LIVE  60000
+
+
+static void ngx_http_sandbox_viewer_count(ngx_sandbox_stretch_t *s);
 static void ngx_http_sandbox_viewer_sent(ngx_sandbox_viewer_t *v);
 static ngx_int_t ngx_http_sandbox_viewer_write(ngx_sandbox_viewer_t *v, ngx_str_t *text, ngx_uint_t last);
 static void ngx_http_sandbox_viewer_rough(ngx_http_request_t *r, ngx_uint_t rough);
@@ -146,6 +152,8 @@ ngx_http_sandbox_viewer_send(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
         return NGX_DONE;
     }
 
+    ngx_http_sandbox_viewer_count(s);
+
     if (last) {
         ngx_http_sandbox_viewer_finalize(v, rc);
         return NGX_DONE;
@@ -163,6 +171,27 @@ ngx_http_sandbox_viewer_send(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
     }
 
     return NGX_OK;
+}
+
+
+/* how long it took, for whoever was waiting: what is older was not waited for, or a clock differs */
+
+static void
+ngx_http_sandbox_viewer_count(ngx_sandbox_stretch_t *s)
+{
+    uint64_t     now;
+    ngx_time_t  *tp;
+
+    if (s->made == 0) {
+        return;
+    }
+
+    tp = ngx_timeofday();
+    now = (uint64_t) tp->sec * 1000 + tp->msec;
+
+    if (now - s->made < NGX_HTTP_SANDBOX_LIVE) {
+        ngx_sandbox_metrics_observe(NGX_SANDBOX_METRIC_DELIVERY_SECONDS, 0, (ngx_msec_t) (now - s->made));
+    }
 }
 
 

@@ -2,6 +2,7 @@
 
 #include "ngx_sandbox_driver.h"
 #include "ngx_sandbox_feed.h"
+#include "ngx_sandbox_metrics.h"
 #include "sbx_redis_key.h"
 
 
@@ -47,7 +48,7 @@ ngx_sandbox_feed_join(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run, 
 
     ngx_queue_insert_tail(&feed->viewers, &v->queue);
     v->feed = feed;
-    worker->nviewers++;
+    ngx_sandbox_metrics_set(NGX_SANDBOX_METRIC_VIEWERS, ++worker->nviewers);
 
     ngx_sandbox_feed_watch(feed);
     ngx_sandbox_feed_post(feed);
@@ -69,7 +70,7 @@ ngx_sandbox_feed_leave(ngx_sandbox_viewer_t *v)
 
     ngx_queue_remove(&v->queue);
     v->feed = NULL;
-    feed->worker->nviewers--;
+    ngx_sandbox_metrics_set(NGX_SANDBOX_METRIC_VIEWERS, --feed->worker->nviewers);
 
     if (ngx_queue_empty(&feed->viewers)) {
         /* not here: the feed may be in the middle of serving */

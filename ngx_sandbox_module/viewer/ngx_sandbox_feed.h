@@ -51,6 +51,7 @@ typedef struct {
     sbx_buf_t                     sse;
     sbx_buf_t                     ndjson;        /* printed when first wanted */
     size_t                       *ndjson_start;
+    uint64_t                      made;          /* of what is new: epoch ms of its first event; 0: old, or not known */
     unsigned                      terminal:1;    /* the log is closed, and ends with it */
 } ngx_sandbox_stretch_t;
 

@@ -40,6 +40,7 @@ is_deeply [log_entries($k)], [['1-0', '{"a":1}']], 'a log that begins';
 is heard($l), 'more', 'a wake-up';
 
 my $rec = rec($k);
+like delete $rec->{outputAt}, qr/^\d+$/, 'when there was output stays known';
 is_deeply { %$rec, claimUntil => 0 }, {
     threadId => 't', 'p.model' => 'm', status => 'running', startedAt => $started, driverEpoch => 1,
     phase => 'driving', launchedIn => 'box', claim => 'A', claimUntil => 0, n => 1, k => 0,

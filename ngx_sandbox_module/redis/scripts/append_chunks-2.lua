@@ -56,7 +56,8 @@ if redis.call('EXISTS', KEYS[2]) == 0 then
 end
 
 local t = redis.call('TIME')
-local till = t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[2]
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local till = now + ARGV[2]
 
 if there then
     redis.call('HSET', KEYS[1], 'claimUntil', till)
@@ -106,6 +107,8 @@ redis.call('HSET', KEYS[1], 'n', n, 'k', k, 'chain', ARGV[5], 'journalPos', ARGV
            'bytes', bytes, 'claimUntil', till)
 
 if entries then
+    redis.call('HSET', KEYS[1], 'outputAt', now)
+
     local message = 'more'
 
     -- With the JSON: who has all before it need not read.

@@ -3,6 +3,7 @@
 -- KEYS[1]  {r:run}:rec
 -- ARGV[1]  token of the new claim
 -- ARGV[2]  claim's time to live, ms
+-- ARGV[3]  who claims, for people
 --
 -- OK now epoch cancel record  (cancel 2: by the reaper; record: field, value ...)
 -- LOST
@@ -38,6 +39,10 @@ if rec[3] ~= ARGV[1] then
 end
 
 redis.call('HSET', KEYS[1], 'claim', ARGV[1], 'claimUntil', now + ARGV[2])
+
+if ARGV[3] then
+    redis.call('HSET', KEYS[1], 'driver', ARGV[3])
+end
 
 return {'OK', now, tonumber(redis.call('HGET', KEYS[1], 'driverEpoch')),
         rec[5] and rec[5] ~= 'false' and (rec[6] and 2 or 1) or 0, redis.call('HGETALL', KEYS[1])}
