@@ -28,7 +28,7 @@
 
 #define NGX_SANDBOX_VERSION      "0.1.0"
 #define NGX_SANDBOX_TOKEN_LEN    32          /* hex digits of a random token */
-#define NGX_SANDBOX_CLAIM_TTL_MAX 600000     /* ms; claim-1.lua, overdue-1.lua, forget-1.lua have it, too */
+#define NGX_SANDBOX_CLAIM_TTL_MAX 600000     /* ms; claim-1.lua, overdue-1.lua, forget-1.lua, index_list-1.lua have it, too */
 #define NGX_SANDBOX_DIGEST_LEN   16          /* hex digits of the configuration's digest */
 #define NGX_SANDBOX_HARNESS_ARGS 32          /* options passed on to the agent, at most */
 #define NGX_SANDBOX_GRID         100         /* ms: see ngx_sandbox_together() */

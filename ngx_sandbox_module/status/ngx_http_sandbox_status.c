@@ -240,7 +240,7 @@ ngx_http_sandbox_status_page_header(ngx_http_request_t *r, u_char *nonce)
     };
 
     static const char  format[] = "default-src 'none'; script-src 'nonce-%*s'; style-src 'nonce-%*s'; "
-                                  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+                                  "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
     policy.data = ngx_pnalloc(r->pool, sizeof(format) + 2 * NGX_SANDBOX_TOKEN_LEN);
     if (policy.data == NULL) {

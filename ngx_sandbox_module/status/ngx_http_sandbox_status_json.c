@@ -258,7 +258,7 @@ ngx_http_sandbox_status_run(sbx_buf_t *b, ngx_sandbox_survey_run_t *run, ngx_uin
     ngx_http_sandbox_status_number(b, "watchers", run->viewers);
 
     until = ngx_http_sandbox_status_value(&f[NGX_SANDBOX_SURVEY_CLAIM]);
-    ngx_http_sandbox_status_flag(b, "orphan", until <= survey->now);
+    ngx_http_sandbox_status_flag(b, "orphan", until <= survey->now || until > survey->now + NGX_SANDBOX_CLAIM_TTL_MAX);
 
     if (f[NGX_SANDBOX_SURVEY_DETACHED].len) {
         ngx_http_sandbox_status_since(b, "detachedMs", survey, &f[NGX_SANDBOX_SURVEY_DETACHED]);
