@@ -165,9 +165,10 @@ ok((grep { $_->{code} eq 'provider-unreachable' } @{ $s->{warnings} }), "$name -
 
 === TEST 8: runs without a driver, and of nobody's definition
 --- check
-redis('ZADD', 'sandbox:active', 5, '-:of-nobody');
+# the record first: an entry without one is forgotten by whoever looks
 redis('HSET', 'sandbox:-:{r:of-nobody}:rec', 'status', 'running', 'definition', 'elsewhere', 'p.engine', 'x', 'claim', 'x',
       'claimUntil', 5, 'threadId', 't9', 'phase', 'driving', 'startedAt', 'no number', 'detachedSince', 7);
+redis('ZADD', 'sandbox:active', 5, '-:of-nobody');
 my $s = status();
 my ($run) = @{ $s->{runs}{list} };
 ok($run->{orphan}, "$name - an orphan");

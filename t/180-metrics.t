@@ -235,8 +235,9 @@ reaches($name, 'sandbox_runs_active', 0);
 --- more_http_config
     sandbox_claim_ttl 1s;
 --- check
-redis('ZADD', 'sandbox:active', 1, '-:of-nobody');
+# the record first: an entry without one is forgotten by whoever looks
 redis('HSET', 'sandbox:-:{r:of-nobody}:rec', 'status', 'running', 'definition', 'elsewhere', 'p.engine', 'x', 'claim', 'x', 'claimUntil', 1, 'threadId', 't9', 'phase', 'driving');
+redis('ZADD', 'sandbox:active', 1, '-:of-nobody');
 reaches($name, 'sandbox_runs_orphaned', 1);
 
 
