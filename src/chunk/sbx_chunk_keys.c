@@ -2,7 +2,7 @@
 #include "sbx_chunk_keys.h"
 
 
-#define SBX_KEY_LEN_MAX  15
+#define SBX_KEY_LEN_MAX  19
 
 #define sbx_shared_keys                                                        \
     (sbx_key_bit(SBX_KEY_TYPE) | sbx_key_bit(SBX_KEY_TIMESTAMP)                \
@@ -14,6 +14,8 @@
 #define sbx_keys_4(a, b, c, d)  (sbx_keys_3(a, b, c) | sbx_key_bit(SBX_KEY_##d))
 #define sbx_keys_5(a, b, c, d, e)                                              \
     (sbx_keys_4(a, b, c, d) | sbx_key_bit(SBX_KEY_##e))
+#define sbx_keys_6(a, b, c, d, e, f)                                           \
+    (sbx_keys_5(a, b, c, d, e) | sbx_key_bit(SBX_KEY_##f))
 
 #define sbx_label(name)  { "\"" name "\":", sizeof(name) + 2 }
 #define sbx_kind(name, type, keys)                                             \
@@ -26,6 +28,7 @@ static const sbx_str_t  sbx_labels[SBX_KEY_NONE] = {
     sbx_label("code"),
     sbx_label("content"),
     sbx_label("delta"),
+    sbx_label("description"),
     sbx_label("encryptedValue"),
     sbx_label("entityId"),
     sbx_label("event"),
@@ -38,6 +41,8 @@ static const sbx_str_t  sbx_labels[SBX_KEY_NONE] = {
     sbx_label("outcome"),
     sbx_label("parentMessageId"),
     sbx_label("parentRunId"),
+    sbx_label("parentSubagentRunId"),
+    sbx_label("parentToolCallId"),
     sbx_label("patch"),
     sbx_label("rawEvent"),
     sbx_label("replace"),
@@ -47,6 +52,7 @@ static const sbx_str_t  sbx_labels[SBX_KEY_NONE] = {
     sbx_label("snapshot"),
     sbx_label("source"),
     sbx_label("stepName"),
+    sbx_label("subagentRunId"),
     sbx_label("subtype"),
     sbx_label("threadId"),
     sbx_label("timestamp"),
@@ -71,10 +77,13 @@ static const uint8_t  sbx_by_length[] = {
     SBX_KEY_THREAD_ID,
     SBX_KEY_MESSAGE_ID, SBX_KEY_TIMESTAMP,
     SBX_KEY_TOOL_CALL_ID,
-    SBX_KEY_PARENT_RUN_ID,
+    SBX_KEY_DESCRIPTION, SBX_KEY_PARENT_RUN_ID,
     SBX_KEY_ACTIVITY_TYPE, SBX_KEY_TOOL_CALL_NAME,
+    SBX_KEY_SUBAGENT_RUN_ID,
     SBX_KEY_ENCRYPTED_VALUE,
-    SBX_KEY_PARENT_MESSAGE_ID
+    SBX_KEY_PARENT_MESSAGE_ID,
+    SBX_KEY_PARENT_TOOL_CALL_ID,
+    SBX_KEY_PARENT_SUBAGENT_RUN_ID
 };
 
 static const struct {
@@ -92,14 +101,21 @@ static const struct {
     { 19, 7 },
     { 26, 2 },
     { 28, 1 },
-    { 29, 1 },
-    { 30, 2 },
+    { 29, 2 },
+    { 31, 2 },
+    { 33, 1 },
+    { 34, 1 },
+    { 35, 1 },
+    { 36, 1 },
     { 0, 0 },
-    { 32, 1 },
-    { 33, 1 }
+    { 0, 0 },
+    { 37, 1 }
 };
 
-/* Those that come often stand first. */
+/*
+ * Those that come often stand first.  The specification has subagentRunId in
+ * more of them; what continues or ends something is of whoever began it.
+ */
 static const sbx_chunk_kind_t  sbx_kinds[] = {
     sbx_kind("TEXT_MESSAGE_CONTENT", TEXT_MESSAGE_CONTENT,
              sbx_keys_2(MESSAGE_ID, DELTA)),
@@ -107,18 +123,21 @@ static const sbx_chunk_kind_t  sbx_kinds[] = {
              sbx_keys_2(TOOL_CALL_ID, DELTA)),
     sbx_kind("REASONING_MESSAGE_CONTENT", OTHER,
              sbx_keys_2(MESSAGE_ID, DELTA)),
-    sbx_kind("TEXT_MESSAGE_START", OTHER, sbx_keys_3(MESSAGE_ID, ROLE, NAME)),
+    sbx_kind("TEXT_MESSAGE_START", OTHER,
+             sbx_keys_4(MESSAGE_ID, ROLE, NAME, SUBAGENT_RUN_ID)),
     sbx_kind("TEXT_MESSAGE_END", OTHER, sbx_keys_1(MESSAGE_ID)),
     sbx_kind("TEXT_MESSAGE_CHUNK", OTHER,
-             sbx_keys_4(MESSAGE_ID, ROLE, DELTA, NAME)),
+             sbx_keys_5(MESSAGE_ID, ROLE, DELTA, NAME, SUBAGENT_RUN_ID)),
     sbx_kind("TOOL_CALL_START", TOOL_CALL_START,
-             sbx_keys_3(TOOL_CALL_ID, TOOL_CALL_NAME, PARENT_MESSAGE_ID)),
+             sbx_keys_4(TOOL_CALL_ID, TOOL_CALL_NAME, PARENT_MESSAGE_ID,
+                        SUBAGENT_RUN_ID)),
     sbx_kind("TOOL_CALL_END", TOOL_CALL_END, sbx_keys_1(TOOL_CALL_ID)),
     sbx_kind("TOOL_CALL_CHUNK", OTHER,
-             sbx_keys_4(TOOL_CALL_ID, TOOL_CALL_NAME, PARENT_MESSAGE_ID, DELTA)),
+             sbx_keys_5(TOOL_CALL_ID, TOOL_CALL_NAME, PARENT_MESSAGE_ID, DELTA,
+                        SUBAGENT_RUN_ID)),
     sbx_kind("TOOL_CALL_RESULT", OTHER,
              sbx_keys_4(MESSAGE_ID, TOOL_CALL_ID, CONTENT, ROLE)),
-    sbx_kind("CUSTOM", CUSTOM, sbx_keys_2(NAME, VALUE)),
+    sbx_kind("CUSTOM", CUSTOM, sbx_keys_3(NAME, VALUE, SUBAGENT_RUN_ID)),
     sbx_kind("RUN_STARTED", OTHER,
              sbx_keys_4(THREAD_ID, RUN_ID, PARENT_RUN_ID, INPUT)),
     sbx_kind("RUN_FINISHED", RUN_FINISHED,
@@ -126,21 +145,30 @@ static const sbx_chunk_kind_t  sbx_kinds[] = {
     sbx_kind("RUN_ERROR", RUN_ERROR, sbx_keys_3(MESSAGE, CODE, USAGE)),
     sbx_kind("STEP_STARTED", OTHER, sbx_keys_1(STEP_NAME)),
     sbx_kind("STEP_FINISHED", OTHER, sbx_keys_1(STEP_NAME)),
-    sbx_kind("REASONING_START", OTHER, sbx_keys_1(MESSAGE_ID)),
-    sbx_kind("REASONING_MESSAGE_START", OTHER, sbx_keys_2(MESSAGE_ID, ROLE)),
+    sbx_kind("REASONING_START", OTHER, sbx_keys_2(MESSAGE_ID, SUBAGENT_RUN_ID)),
+    sbx_kind("REASONING_MESSAGE_START", OTHER,
+             sbx_keys_3(MESSAGE_ID, ROLE, SUBAGENT_RUN_ID)),
     sbx_kind("REASONING_MESSAGE_END", OTHER, sbx_keys_1(MESSAGE_ID)),
-    sbx_kind("REASONING_MESSAGE_CHUNK", OTHER, sbx_keys_2(MESSAGE_ID, DELTA)),
+    sbx_kind("REASONING_MESSAGE_CHUNK", OTHER,
+             sbx_keys_3(MESSAGE_ID, DELTA, SUBAGENT_RUN_ID)),
     sbx_kind("REASONING_END", OTHER, sbx_keys_1(MESSAGE_ID)),
     sbx_kind("REASONING_ENCRYPTED_VALUE", OTHER,
              sbx_keys_3(SUBTYPE, ENTITY_ID, ENCRYPTED_VALUE)),
-    sbx_kind("STATE_SNAPSHOT", OTHER, sbx_keys_1(SNAPSHOT)),
-    sbx_kind("STATE_DELTA", OTHER, sbx_keys_1(DELTA)),
+    sbx_kind("STATE_SNAPSHOT", OTHER, sbx_keys_2(SNAPSHOT, SUBAGENT_RUN_ID)),
+    sbx_kind("STATE_DELTA", OTHER, sbx_keys_2(DELTA, SUBAGENT_RUN_ID)),
     sbx_kind("MESSAGES_SNAPSHOT", OTHER, sbx_keys_1(MESSAGES)),
     sbx_kind("ACTIVITY_SNAPSHOT", OTHER,
              sbx_keys_4(MESSAGE_ID, ACTIVITY_TYPE, CONTENT, REPLACE)),
     sbx_kind("ACTIVITY_DELTA", OTHER,
              sbx_keys_3(MESSAGE_ID, ACTIVITY_TYPE, PATCH)),
-    sbx_kind("RAW", OTHER, sbx_keys_2(EVENT, SOURCE)),
+    sbx_kind("RAW", OTHER, sbx_keys_3(EVENT, SOURCE, SUBAGENT_RUN_ID)),
+    sbx_kind("SUBAGENT_STARTED", OTHER,
+             sbx_keys_6(SUBAGENT_RUN_ID, NAME, DESCRIPTION, PARENT_SUBAGENT_RUN_ID,
+                        PARENT_TOOL_CALL_ID, PARENT_MESSAGE_ID)),
+    sbx_kind("SUBAGENT_FINISHED", OTHER,
+             sbx_keys_3(SUBAGENT_RUN_ID, RESULT, OUTCOME)),
+    sbx_kind("SUBAGENT_ERROR", OTHER,
+             sbx_keys_3(SUBAGENT_RUN_ID, MESSAGE, CODE)),
     sbx_kind("THINKING_START", OTHER, sbx_keys_1(TITLE)),
     sbx_kind("THINKING_END", OTHER, sbx_shared_keys),
     sbx_kind("THINKING_TEXT_MESSAGE_START", OTHER, sbx_shared_keys),

@@ -20,7 +20,7 @@ static sbx_rc_e sbx_agui_end(sbx_translator_t *t, sbx_arena_t *scratch, const sb
 
 const sbx_harness_t  sbx_harness_agui = {
     { "agui", sizeof("agui") - 1 },
-    1,
+    2,
     sbx_agui_create,
     sbx_agui_line,
     sbx_agui_end,
@@ -131,7 +131,8 @@ sbx_agui_act(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_agui_event_t *
 
     agui = t->state;
 
-    if (agui->has_chunked && event->act != SBX_AGUI_ALONE && event->act != SBX_AGUI_CHUNK) {
+    if (agui->has_chunked && event->act != SBX_AGUI_ALONE && event->act != SBX_AGUI_RETOLD
+        && event->act != SBX_AGUI_CHUNK) {
 
         same = event->kind == agui->chunked_kind
                && sbx_str_eq(sbx_json_string(sbx_json_get(chunk, sbx_agui_words[event->kind].key)),
@@ -171,8 +172,14 @@ sbx_agui_act(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_agui_event_t *
         /* the run's own is written when it is accepted */
         return SBX_OK;
 
-    default:
+    case SBX_AGUI_RETOLD:
+        agui->retold = 1;
         return sbx_translator_emit(t, scratch, chunk);
+
+    default:
+        rc = sbx_agui_refer(t, scratch, SBX_AGUI_SUBAGENT, chunk, "subagentRunId");
+
+        return rc == SBX_OK ? sbx_translator_emit(t, scratch, chunk) : rc;
     }
 }
 

@@ -24,6 +24,7 @@ typedef enum {
     SBX_AGUI_SPAN,              /* REASONING_START, REASONING_END */
     SBX_AGUI_CALL,
     SBX_AGUI_STEP,
+    SBX_AGUI_SUBAGENT,
     SBX_AGUI_KINDS
 } sbx_agui_kind_e;
 
@@ -35,6 +36,7 @@ typedef enum {
     SBX_AGUI_RESULT,
     SBX_AGUI_ENCRYPTED,
     SBX_AGUI_ALONE,             /* has nothing to do with the others */
+    SBX_AGUI_RETOLD,            /* what messages there are by now */
     SBX_AGUI_TERMINAL,
     SBX_AGUI_RUN_STARTED
 } sbx_agui_act_e;
@@ -45,7 +47,7 @@ typedef struct {
     bool         required;
 } sbx_agui_member_t;
 
-#define SBX_AGUI_MEMBERS  5
+#define SBX_AGUI_MEMBERS  6
 
 typedef struct {
     sbx_str_t           type;
@@ -65,6 +67,7 @@ typedef struct {
     sbx_buf_t         chunked;          /* id of what a *_CHUNK event began */
     sbx_agui_kind_e   chunked_kind;
     bool              has_chunked;
+    bool              retold;           /* a snapshot of messages may have said whose they are */
 } sbx_agui_t;
 
 typedef struct {
@@ -93,6 +96,7 @@ bool sbx_agui_is_content(const sbx_json_t *v);          /* a string, or parts */
 bool sbx_agui_is_patch(const sbx_json_t *v);
 bool sbx_agui_is_messages(const sbx_json_t *v);
 bool sbx_agui_is_outcome(const sbx_json_t *v);
+bool sbx_agui_is_subagent_outcome(const sbx_json_t *v);
 bool sbx_agui_is_usage(const sbx_json_t *v);
 
 /*
@@ -117,6 +121,9 @@ sbx_rc_e sbx_agui_close(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind
 sbx_rc_e sbx_agui_close_all(sbx_translator_t *t, sbx_arena_t *scratch);
 /* A failed run leaves no call without a result; of a finished one such calls are the client's to answer. */
 sbx_rc_e sbx_agui_answer_all(sbx_translator_t *t, sbx_arena_t *scratch);
+/* A member that names something else: by the id by which viewers know it, if it is known. */
+sbx_rc_e sbx_agui_refer(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind, sbx_json_t *chunk,
+    const char *key);
 /* Sets the member to the id by which viewers know the entry. */
 sbx_rc_e sbx_agui_name(sbx_translator_t *t, sbx_arena_t *scratch, const sbx_idset_entry_t *entry,
     sbx_json_t *chunk, const char *key);

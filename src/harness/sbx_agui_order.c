@@ -3,6 +3,9 @@
 #include "sbx_agui.h"
 
 
+static sbx_rc_e sbx_agui_attribute(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind, sbx_json_t *chunk);
+static sbx_rc_e sbx_agui_delegate(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, sbx_json_t *chunk);
+static void sbx_agui_leave_out(sbx_json_t *chunk, const char *key);
 static sbx_rc_e sbx_agui_settle(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind,
     sbx_idset_entry_t *entry);
 static bool sbx_agui_is_numbered(const sbx_idset_t *set, sbx_str_t id);
@@ -17,7 +20,9 @@ const sbx_agui_words_t  sbx_agui_words[SBX_AGUI_KINDS] = {
     sbx_agui_words("REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_END", "messageId"),
     sbx_agui_words("REASONING_START", "", "REASONING_END", "messageId"),
     sbx_agui_words("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "toolCallId"),
-    sbx_agui_words("STEP_STARTED", "", "STEP_FINISHED", "stepName")
+    sbx_agui_words("STEP_STARTED", "", "STEP_FINISHED", "stepName"),
+    /* one of which nothing is heard any more is no success */
+    sbx_agui_words("SUBAGENT_STARTED", "", "SUBAGENT_ERROR", "subagentRunId")
 };
 
 #undef sbx_agui_words
@@ -27,13 +32,17 @@ sbx_rc_e
 sbx_agui_start(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind, sbx_json_t *chunk)
 {
     sbx_rc_e            rc;
-    sbx_str_t           parent;
-    sbx_agui_t         *agui;
+    sbx_str_t           id;
     sbx_idset_entry_t  *entry;
 
-    agui = t->state;
+    id = sbx_json_string(sbx_json_get(chunk, sbx_agui_words[kind].key));
 
-    rc = sbx_agui_remember(t, scratch, kind, sbx_json_string(sbx_json_get(chunk, sbx_agui_words[kind].key)), &entry);
+    rc = (kind == SBX_AGUI_SUBAGENT) ? sbx_agui_delegate(t, scratch, id, chunk)
+                                     : sbx_agui_attribute(t, scratch, kind, chunk);
+
+    if (rc == SBX_OK) {
+        rc = sbx_agui_remember(t, scratch, kind, id, &entry);
+    }
 
     if (rc == SBX_OK) {
         rc = sbx_agui_settle(t, scratch, kind, entry);
@@ -56,9 +65,7 @@ sbx_agui_start(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind, 
     }
 
     if (kind == SBX_AGUI_CALL) {
-        parent = sbx_json_string(sbx_json_get(chunk, "parentMessageId"));
-        entry = (parent.data == NULL) ? NULL : sbx_idset_find(&agui->ids[SBX_AGUI_TEXT], parent);
-        rc = (entry == NULL) ? SBX_OK : sbx_agui_name(t, scratch, entry, chunk, "parentMessageId");
+        rc = sbx_agui_refer(t, scratch, SBX_AGUI_TEXT, chunk, "parentMessageId");
 
     } else if (kind == SBX_AGUI_TEXT && sbx_json_get(chunk, "role") == NULL) {
         chunk = sbx_put_string(scratch, chunk, "role", sbx_string("assistant"));
@@ -68,6 +75,106 @@ sbx_agui_start(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind, 
     }
 
     return rc == SBX_OK ? sbx_translator_emit(t, scratch, chunk) : rc;
+}
+
+
+/*
+ * Whose it is.  Clients refuse what two producers claim: thoughts and spans of
+ * one id have one owner, and so have messages that a snapshot has named before.
+ * Where it is not certain nothing is said.
+ */
+
+static sbx_rc_e
+sbx_agui_attribute(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind, sbx_json_t *chunk)
+{
+    bool         shared;
+    sbx_str_t    id;
+    sbx_agui_t  *agui;
+
+    agui = t->state;
+    id = sbx_json_string(sbx_json_get(chunk, sbx_agui_words[kind].key));
+
+    shared = (kind == SBX_AGUI_THOUGHT && sbx_idset_find(&agui->ids[SBX_AGUI_SPAN], id) != NULL)
+             || (kind == SBX_AGUI_SPAN && sbx_idset_find(&agui->ids[SBX_AGUI_THOUGHT], id) != NULL);
+
+    if (shared || agui->retold) {
+        sbx_agui_leave_out(chunk, "subagentRunId");
+        return SBX_OK;
+    }
+
+    return sbx_agui_refer(t, scratch, SBX_AGUI_SUBAGENT, chunk, "subagentRunId");
+}
+
+
+/* What a subagent was started from; its parent must have been started before it. */
+
+static sbx_rc_e
+sbx_agui_delegate(sbx_translator_t *t, sbx_arena_t *scratch, sbx_str_t id, sbx_json_t *chunk)
+{
+    sbx_rc_e     rc;
+    sbx_str_t    parent;
+    sbx_agui_t  *agui;
+
+    agui = t->state;
+    parent = sbx_json_string(sbx_json_get(chunk, "parentSubagentRunId"));
+
+    if (parent.data != NULL
+        && (sbx_str_eq(parent, id) || sbx_idset_find(&agui->ids[SBX_AGUI_SUBAGENT], parent) == NULL))
+    {
+        sbx_agui_leave_out(chunk, "parentSubagentRunId");
+    }
+
+    rc = sbx_agui_refer(t, scratch, SBX_AGUI_SUBAGENT, chunk, "parentSubagentRunId");
+
+    if (rc == SBX_OK) {
+        rc = sbx_agui_refer(t, scratch, SBX_AGUI_CALL, chunk, "parentToolCallId");
+    }
+
+    return rc == SBX_OK ? sbx_agui_refer(t, scratch, SBX_AGUI_TEXT, chunk, "parentMessageId") : rc;
+}
+
+
+static void
+sbx_agui_leave_out(sbx_json_t *chunk, const char *key)
+{
+    sbx_json_t   *v, *before;
+
+    before = NULL;
+
+    for (v = chunk->u.list.first; v != NULL; before = v, v = v->next) {
+
+        if (!sbx_str_eq(v->key, (sbx_str_t) { key, strlen(key) })) {
+            continue;
+        }
+
+        if (before == NULL) {
+            chunk->u.list.first = v->next;
+        } else {
+            before->next = v->next;
+        }
+
+        if (v->next == NULL) {
+            chunk->u.list.last = before;
+        }
+
+        chunk->count--;
+        return;
+    }
+}
+
+
+sbx_rc_e
+sbx_agui_refer(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind, sbx_json_t *chunk, const char *key)
+{
+    sbx_str_t           id;
+    sbx_agui_t         *agui;
+    sbx_idset_entry_t  *entry;
+
+    agui = t->state;
+    id = sbx_json_string(sbx_json_get(chunk, key));
+    entry = (id.data == NULL) ? NULL : sbx_idset_find(&agui->ids[kind], id);
+
+    return entry == NULL ? SBX_OK : sbx_agui_name(t, scratch, entry, chunk, key);
 }
 
 
@@ -150,6 +257,7 @@ sbx_agui_begin(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind, 
     c = sbx_put_value(scratch, c, "name", sbx_json_get(more, "name"));
     c = sbx_put_value(scratch, c, "toolCallName", sbx_json_get(more, "toolCallName"));
     c = sbx_put_value(scratch, c, "parentMessageId", sbx_json_get(more, "parentMessageId"));
+    c = sbx_put_value(scratch, c, "subagentRunId", sbx_json_get(more, "subagentRunId"));
     c = sbx_put_number(scratch, c, "timestamp", 0);
 
     return c == NULL ? SBX_NOMEM : sbx_agui_start(t, scratch, kind, c);
@@ -273,6 +381,10 @@ sbx_agui_close(sbx_translator_t *t, sbx_arena_t *scratch, sbx_agui_kind_e kind, 
     c = sbx_json_new(scratch, SBX_JSON_OBJECT);
     c = sbx_put_string(scratch, c, "type", sbx_agui_words[kind].end);
     c = sbx_put_number(scratch, c, "timestamp", 0);
+
+    if (kind == SBX_AGUI_SUBAGENT) {
+        c = sbx_put_string(scratch, c, "message", sbx_string("it was not heard of any more"));
+    }
 
     if (c == NULL) {
         return SBX_NOMEM;

@@ -12,6 +12,7 @@ static bool sbx_agui_is_pointer(const sbx_json_t *v);
 static bool sbx_agui_is_message(const sbx_json_t *v);
 static bool sbx_agui_is_tool_calls(const sbx_json_t *v);
 static bool sbx_agui_is_interrupts(const sbx_json_t *v);
+static bool sbx_agui_is_ids(const sbx_json_t *v);
 static bool sbx_agui_metadata(const sbx_json_t *object);
 
 
@@ -276,8 +277,7 @@ sbx_agui_is_tool_calls(const sbx_json_t *v)
 bool
 sbx_agui_is_outcome(const sbx_json_t *v)
 {
-    sbx_str_t          type;
-    const sbx_json_t  *ids, *id;
+    sbx_str_t  type;
 
     type = sbx_json_string(sbx_json_get(v, "type"));
 
@@ -289,17 +289,38 @@ sbx_agui_is_outcome(const sbx_json_t *v)
         return sbx_str_is(type, "cancelled");
     }
 
-    ids = sbx_json_get(v, "pendingToolCallIds");
+    return sbx_agui_is_ids(sbx_json_get(v, "pendingToolCallIds"));
+}
 
-    if (ids == NULL) {
+
+bool
+sbx_agui_is_subagent_outcome(const sbx_json_t *v)
+{
+    sbx_str_t  type;
+
+    type = sbx_json_string(sbx_json_get(v, "type"));
+
+    return sbx_str_is(type, "success")
+           || (sbx_str_is(type, "suspended") && sbx_agui_is_ids(sbx_json_get(v, "interruptIds")));
+}
+
+
+/* Strings; or none at all. */
+
+static bool
+sbx_agui_is_ids(const sbx_json_t *v)
+{
+    const sbx_json_t  *id;
+
+    if (v == NULL) {
         return true;
     }
 
-    if (ids->type != SBX_JSON_ARRAY) {
+    if (v->type != SBX_JSON_ARRAY) {
         return false;
     }
 
-    for (id = ids->u.list.first; id != NULL; id = id->next) {
+    for (id = v->u.list.first; id != NULL; id = id->next) {
         if (id->type != SBX_JSON_STRING) {
             return false;
         }

@@ -20,6 +20,8 @@ typedef struct {
     sbx_idset_t  calls;             /* between START and END */
     sbx_idset_t  unanswered;
     sbx_idset_t  steps;
+    sbx_idset_t  subagents;
+    sbx_idset_t  used_subagents;
     sbx_idset_t  used;              /* ids of messages */
     sbx_idset_t  used_spans;
     bool         loose;             /* as loose as AG-UI: a finished run may leave calls to the client, ids of spans are their own */
@@ -41,6 +43,8 @@ agui_order_init(agui_order_t *o)
     sbx_idset_init(&o->calls, &sbx_mem_default, 1 << 20);
     sbx_idset_init(&o->unanswered, &sbx_mem_default, 1 << 20);
     sbx_idset_init(&o->steps, &sbx_mem_default, 1 << 20);
+    sbx_idset_init(&o->subagents, &sbx_mem_default, 1 << 20);
+    sbx_idset_init(&o->used_subagents, &sbx_mem_default, 1 << 20);
     sbx_idset_init(&o->used, &sbx_mem_default, 1 << 20);
     sbx_idset_init(&o->used_spans, &sbx_mem_default, 1 << 20);
 }
@@ -55,6 +59,8 @@ agui_order_free(agui_order_t *o)
     sbx_idset_clear(&o->calls);
     sbx_idset_clear(&o->unanswered);
     sbx_idset_clear(&o->steps);
+    sbx_idset_clear(&o->subagents);
+    sbx_idset_clear(&o->used_subagents);
     sbx_idset_clear(&o->used);
     sbx_idset_clear(&o->used_spans);
 }
@@ -190,6 +196,28 @@ agui_tool_chunk(agui_order_t *o, sbx_str_t type, sbx_str_t id, sbx_str_t message
 }
 
 
+static inline void
+agui_subagent_chunk(agui_order_t *o, const sbx_json_t *chunk, sbx_str_t type)
+{
+    sbx_str_t  id, parent;
+
+    id = sbx_json_string(sbx_json_get(chunk, "subagentRunId"));
+    parent = sbx_json_string(sbx_json_get(chunk, "parentSubagentRunId"));
+
+    if (!sbx_str_is(type, "SUBAGENT_STARTED")) {
+        agui_need(o, &o->subagents, type, id, 1);
+        return;
+    }
+
+    if (parent.data != NULL && sbx_idset_find(&o->used_subagents, parent) == NULL) {
+        agui_wrong(o, "of an unknown parent", type, id);
+    }
+
+    agui_open(o, &o->subagents, type, id);
+    agui_use(o, &o->used_subagents, type, id);
+}
+
+
 /* `chunk` in wire form.  RUN_STARTED may be missing: logs have it from elsewhere. */
 
 static inline void
@@ -223,6 +251,9 @@ agui_order_chunk(agui_order_t *o, const sbx_json_t *chunk)
     if (type.len > 9 && memcmp(type.data, "TOOL_CALL", 9) == 0) {
         agui_tool_chunk(o, type, tool, id);
 
+    } else if (type.len > 8 && memcmp(type.data, "SUBAGENT", 8) == 0) {
+        agui_subagent_chunk(o, chunk, type);
+
     } else if (sbx_str_is(type, "STEP_STARTED")) {
         agui_open(o, &o->steps, type, sbx_json_string(sbx_json_get(chunk, "stepName")));
 
@@ -239,7 +270,8 @@ agui_order_chunk(agui_order_t *o, const sbx_json_t *chunk)
 
     o->terminal++;
 
-    if (o->texts.count + o->thoughts.count + o->spans.count + o->calls.count + o->steps.count != 0
+    if (o->texts.count + o->thoughts.count + o->spans.count + o->calls.count + o->steps.count
+            + o->subagents.count != 0
         || (o->unanswered.count != 0 && !(o->loose && sbx_str_is(type, "RUN_FINISHED"))))
     {
         agui_wrong(o, "ends with something open", type, id);

@@ -99,6 +99,58 @@ test_ids_used_again(void **state)
 }
 
 
+#define SUB(id, more)  "{\"type\":\"SUBAGENT_STARTED\",\"subagentRunId\":\"" id "\",\"name\":\"n\"" more "}\n"
+#define F_SUB(id)  "{\"name\":\"n\",\"subagentRunId\":\"" id "\",\"type\":\"SUBAGENT_STARTED\"}\n"
+#define F_SUB_LOST(id)  "{\"message\":\"it was not heard of any more\",\"subagentRunId\":\"" id                    \
+                        "\",\"type\":\"SUBAGENT_ERROR\"}\n"
+
+static void
+test_subagents(void **state)
+{
+    /* what it says is its own; what continues that is not asked whose it is */
+
+    assert_agui(SUB("s", "") "{\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"m\",\"subagentRunId\":\"s\"}\n"
+                "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"m\",\"delta\":\"a\",\"subagentRunId\":\"other\"}\n" MSG_END
+                "{\"type\":\"CUSTOM\",\"name\":\"n\",\"value\":1,\"subagentRunId\":\"s\"}\n"
+                "{\"type\":\"TOOL_CALL_CHUNK\",\"toolCallId\":\"c\",\"toolCallName\":\"n\",\"subagentRunId\":\"s\"}\n"
+                "{\"type\":\"SUBAGENT_FINISHED\",\"subagentRunId\":\"s\",\"result\":{\"r\":1},"
+                "\"outcome\":{\"type\":\"suspended\",\"interruptIds\":[\"i\"]}}\n" FINISHED, &exit_0,
+                F_SUB("s") "{\"messageId\":\"m\",\"role\":\"assistant\",\"subagentRunId\":\"s\",\"type\":\"TEXT_MESSAGE_START\"}\n"
+                F_SAY("m", "a") F_END("m") "{\"name\":\"n\",\"subagentRunId\":\"s\",\"type\":\"CUSTOM\",\"value\":1}\n"
+                "{\"subagentRunId\":\"s\",\"toolCallId\":\"c\",\"toolCallName\":\"n\",\"type\":\"TOOL_CALL_START\"}\n"
+                F_CALL_END("c")
+                "{\"outcome\":{\"interruptIds\":[\"i\"],\"type\":\"suspended\"},\"result\":{\"r\":1},\"subagentRunId\":\"s\","
+                "\"type\":\"SUBAGENT_FINISHED\"}\n" F_FINISHED);
+
+    /* used again, never ended, of a parent that is not there; and what refers to them */
+
+    assert_agui(SUB("s", "") SUB("s", ",\"parentSubagentRunId\":\"s\"") SUB("u", ",\"parentSubagentRunId\":\"s\"")
+                SUB("v", ",\"parentSubagentRunId\":\"w\",\"description\":null")
+                "{\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"m\",\"subagentRunId\":\"s\"}\n" FINISHED, &exit_0,
+                F_SUB("s") F_SUB_LOST("s") F_SUB("s#2")
+                "{\"name\":\"n\",\"parentSubagentRunId\":\"s#2\",\"subagentRunId\":\"u\",\"type\":\"SUBAGENT_STARTED\"}\n"
+                F_SUB("v")
+                "{\"messageId\":\"m\",\"role\":\"assistant\",\"subagentRunId\":\"s#2\",\"type\":\"TEXT_MESSAGE_START\"}\n"
+                F_END("m") F_SUB_LOST("s#2") F_SUB_LOST("u") F_SUB_LOST("v") F_FINISHED);
+
+    /* wrong ones; the owner of a thought that has the id of a span; after a snapshot of the messages */
+
+    assert_agui("{\"type\":\"SUBAGENT_FINISHED\",\"subagentRunId\":\"s\"}\n"
+                "{\"type\":\"SUBAGENT_STARTED\",\"subagentRunId\":\"s\"}\n"
+                "{\"type\":\"REASONING_START\",\"messageId\":\"g\"}\n"
+                "{\"type\":\"REASONING_MESSAGE_START\",\"messageId\":\"g\",\"subagentRunId\":\"s\"}\n"
+                "{\"type\":\"REASONING_END\",\"messageId\":\"g\"}\n"
+                "{\"type\":\"MESSAGES_SNAPSHOT\",\"messages\":[]}\n"
+                "{\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"m\",\"subagentRunId\":\"s\"}\n" MSG_END FINISHED, &exit_0,
+                F_RAW("{\"subagentRunId\":\"s\",\"type\":\"SUBAGENT_FINISHED\"}")
+                F_RAW("{\"subagentRunId\":\"s\",\"type\":\"SUBAGENT_STARTED\"}")
+                "{\"messageId\":\"g\",\"type\":\"REASONING_START\"}\n"
+                "{\"messageId\":\"g\",\"role\":\"reasoning\",\"type\":\"REASONING_MESSAGE_START\"}\n"
+                "{\"messageId\":\"g\",\"type\":\"REASONING_MESSAGE_END\"}\n{\"messageId\":\"g\",\"type\":\"REASONING_END\"}\n"
+                "{\"messages\":[],\"type\":\"MESSAGES_SNAPSHOT\"}\n" F_MSG("m") F_END("m") F_FINISHED);
+}
+
+
 static void
 test_out_of_order(void **state)
 {
@@ -199,8 +251,11 @@ test_any_order(void **state)
         "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT", "REASONING_START",
         "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "REASONING_MESSAGE_END",
         "REASONING_END", "REASONING_ENCRYPTED_VALUE", "STEP_STARTED", "STEP_FINISHED", "RUN_STARTED", "RUN_FINISHED",
-        "RUN_ERROR", "CUSTOM", "RAW", "STATE_SNAPSHOT", "NONSENSE"
+        "RUN_ERROR", "CUSTOM", "RAW", "STATE_SNAPSHOT", "NONSENSE", "SUBAGENT_STARTED", "SUBAGENT_FINISHED",
+        "SUBAGENT_ERROR"
     };
+
+    static const char  *keys[] = { "messageId", "toolCallId", "entityId", "subagentRunId", "parentSubagentRunId" };
 
     for (i = 0; i < 2000; i++) {
         sbx_buf_init(&b, &sbx_mem_default, 0);
@@ -213,16 +268,16 @@ test_any_order(void **state)
             n = rand() % (int) (sizeof(types) / sizeof(types[0]));
             sbx_buf_append(&b, types[n], strlen(types[n]));
             sbx_buf_literal(&b, "\",\"delta\":\"d\",\"content\":\"c\",\"name\":\"n\",\"value\":null,\"event\":1,"
-                            "\"toolCallName\":\"n\",\"stepName\":\"s\",\"subtype\":\"message\",\"encryptedValue\":\"e\"");
+                            "\"toolCallName\":\"n\",\"stepName\":\"s\",\"subtype\":\"message\",\"encryptedValue\":\"e\","
+                            "\"message\":\"m\"");
 
-            for (n = 0; n < 3; n++) {
+            for (n = 0; n < 5; n++) {
                 if (rand() % 8 == 0) {
                     continue;
                 }
 
                 sbx_buf_literal(&b, ",\"");
-                sbx_buf_append(&b, n == 0 ? "messageId" : n == 1 ? "toolCallId" : "entityId",
-                               n == 0 ? 9 : n == 1 ? 10 : 8);
+                sbx_buf_append(&b, keys[n], strlen(keys[n]));
                 sbx_buf_literal(&b, "\":\"");
                 sbx_buf_append(&b, id, strlen(id));
                 sbx_buf_char(&b, '"');
@@ -282,7 +337,8 @@ test_out_of_memory(void **state)
         rc = agui_run(&r, &mem, sbx_string("agui"),
                       sbx_string(MSG MSG SAY("q", "a") CALL "{\"type\":\"TEXT_MESSAGE_CHUNK\",\"delta\":\"a\"}\n"
                                  "{\"type\":\"TOOL_CALL_RESULT\",\"toolCallId\":\"c\",\"content\":\"x\"}\n"
-                                 "{\"type\":\"NO\"}\n" FINISHED CALL), &exit_1);
+                                 "{\"type\":\"NO\"}\n" SUB("s", "") SUB("s", ",\"parentSubagentRunId\":\"s\"") FINISHED CALL),
+                      &exit_1);
         agui_run_free(&r);
         assert_int_equal(m.live, 0);
 
@@ -306,6 +362,7 @@ main(void)
         cmocka_unit_test(test_terminal_chunks_c13_c05),
         cmocka_unit_test(test_what_is_open_is_ended),
         cmocka_unit_test(test_ids_used_again),
+        cmocka_unit_test(test_subagents),
         cmocka_unit_test(test_out_of_order),
         cmocka_unit_test(test_chunk_events),
         cmocka_unit_test(test_members),
