@@ -26,6 +26,22 @@ add_block_preprocessor(sub {
     $block->set_value('more_http_config', 'sandbox_claim_ttl 1s; sandbox_lease_ttl 1s;');
 });
 
+# with nobody who could adopt anything, until the function returns
+
+sub unattended
+{
+    my $meanwhile = shift;
+
+    my @old = nginx_workers();
+    my ($master) = slurp("$ENV{TEST_NGINX_SERVROOT}/logs/nginx.pid") =~ /(\d+)/;
+
+    kill 'STOP', $master;
+    kill 'KILL', @old;
+    wait_for(sub { !grep { alive($_) } @old });
+    $meanwhile->();
+    kill 'CONT', $master;
+}
+
 sub of { my ($run, $what) = @_; return (keys_of($run, 'rec'))[0] =~ s/rec$/$what/r }
 
 # ended by a code that is told once, with nothing left of it; what was seen before stays
@@ -96,8 +112,7 @@ is(texts($all), 'w1 w2 w3 w4 w5 w6 w7 w8', "$name - all that it said is there");
 my $h = post('r1');
 my $last = (ids(read_http($h, until => '"w5"')->{body}))[-1];
 redis('XADD', of('r1', 'log'), '9007199254740993-0', 'c', '{}');
-kill 'KILL', nginx_workers();
-redis('HSET', of('r1', 'rec'), 'cancelRequested', 'true');
+unattended(sub { redis('HSET', of('r1', 'rec'), 'cancelRequested', 'true') });
 my $got = follow('r1', last => $last);
 like($got->{events}[-1][1], qr/"code":"cancelled"/, "$name - told");
 is(status_of('r1'), 'aborted', "$name - status");
@@ -114,11 +129,8 @@ for my $id ('junk', '/', '../../etc', 'x' x 5000, '', ' ') {
     my $h = post($run, thread => "t$n");
     my $last = (ids(read_http($h, until => '"w5"')->{body}))[-1];
     my $pid = agent_pid('agent');
-    my @old = nginx_workers();
-    kill 'KILL', @old;
-    wait_for(sub { !grep { alive($_) } @old });
-    redis('HSET', of($run, 'rec'), 'launchedIn', $id, 'phase', 'driving');
-    my $got = follow($run, last => $last);
+    unattended(sub { redis('HSET', of($run, 'rec'), 'launchedIn', $id, 'phase', 'driving') });
+    my $got = follow($run, last => $last, timeout => 90);
     my $what = length $id > 20 ? 'x...' : $id;
     like($got->{events}[-1][1], qr/"type":"RUN_ERROR".*"code":"(?:provider-unavailable|sandbox-elsewhere|agent-vanished|internal)"/,
          "$name - '$what': it ends");
@@ -134,14 +146,10 @@ for my $id ('junk', '/', '../../etc', 'x' x 5000, '', ' ') {
 my $h = post('r1');
 my $last = (ids(read_http($h, until => '"w5"')->{body}))[-1];
 my ($member) = split /\n/, redis('ZRANGE', 'sandbox:active', 0, 0);
-my @old = nginx_workers();
-my ($master) = slurp("$ENV{TEST_NGINX_SERVROOT}/logs/nginx.pid") =~ /(\d+)/;
-kill 'STOP', $master;
-kill 'KILL', @old;
-wait_for(sub { !grep { alive($_) } @old });
-redis('HSET', of('r1', 'rec'), 'claimUntil', 4102444800000);
-redis('ZADD', 'sandbox:active', 4102444800000, $member);
-kill 'CONT', $master;
+unattended(sub {
+    redis('HSET', of('r1', 'rec'), 'claimUntil', 4102444800000);
+    redis('ZADD', 'sandbox:active', 4102444800000, $member);
+});
 ok(wait_record('r1', sub { $_[0]{driverEpoch} == 2 }), "$name - adopted, without a viewer");
 gate(1, 2);
 my $got = follow('r1', last => $last);

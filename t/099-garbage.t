@@ -126,7 +126,7 @@ for my $kind (sort keys %answers) {
     my @others = (map({ post("other$_", thread => "other$_") } 1 .. 4), open_http('GET', "/chat?offset=-1&runId=$run"),
                   open_http('GET', '/chat?threadId=t1'), open_http('POST', '/cancel', body => '{"runId":"no"}'),
                   open_http('POST', '/locks/a', body => '{}'));
-    my @codes = map { read_http($_, timeout => 3)->{code} } @others[0 .. 3, 5 .. 7];
+    my @codes = map { read_http($_, timeout => 20)->{code} } @others[0 .. 3, 5 .. 7];
     is((grep { !$_ || !/^(?:200|204|404|409|423|429|503)$/ } @codes) + 0, 0, "$name - $kind: answers (@codes)");
     $relay->tell("target $ENV{TEST_NGINX_REDIS_PORT}");
     kill 'KILL', $pid;
@@ -173,9 +173,9 @@ for my $kind (sort keys %answers) {
 }
 unharmed($name, @workers);
 gate(1);
-my $body = read_http($bystander)->{body};
-like($body, qr/RUN_FINISHED/, "$name - another run is not concerned");
-is(texts($body), 'w1 w2 w3 w4 w5 w6 w7 w8', "$name - in nothing that its agent said");
+my $all = read_http($bystander)->{body};
+like($all, qr/RUN_FINISHED/, "$name - another run is not concerned");
+is(texts($all), 'w1 w2 w3 w4 w5 w6 w7 w8', "$name - in nothing that its agent said");
 
 
 
@@ -220,6 +220,6 @@ ok(wait_for(sub { fds() <= $before }, 40), "$name - no more descriptors than bef
 unharmed($name, @workers);
 unlike(error_log(), qr/what no Redis says/, "$name - and Redis was understood");
 gate(1);
-my $body = read_http($h)->{body};
-is(texts($body), 'w1 w2 w3 w4 w5 w6 w7 w8', "$name - and that one hears everything");
+my $all = read_http($h)->{body};
+is(texts($all), 'w1 w2 w3 w4 w5 w6 w7 w8', "$name - and that one hears everything");
 is(launches(), 1, "$name - of one agent");

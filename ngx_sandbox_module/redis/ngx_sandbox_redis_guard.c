@@ -8,6 +8,10 @@
 #include "ngx_sandbox_redis_private.h"
 
 
+/* In one array; for a promise alone some versions take memory. */
+#define NGX_SANDBOX_REDIS_ELEMENTS_MAX  (1024 * 1024)
+
+
 #if (HIREDIS_MAJOR >= 1)
 typedef size_t  ngx_sandbox_redis_elements_t;
 #else
@@ -74,6 +78,14 @@ ngx_sandbox_redis_guard_string(const redisReadTask *task, char *str, size_t len)
 static void *
 ngx_sandbox_redis_guard_array(const redisReadTask *task, ngx_sandbox_redis_elements_t elements)
 {
+    ngx_sandbox_redis_conn_t  *conn;
+
+    if ((ngx_uint_t) elements > NGX_SANDBOX_REDIS_ELEMENTS_MAX) {
+        conn = task->privdata;
+        conn->refused = 1;
+        return NULL;
+    }
+
     if (ngx_sandbox_redis_guard_refuses(task, (ngx_uint_t) elements)) {
         return NULL;
     }
