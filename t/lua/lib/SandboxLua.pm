@@ -17,13 +17,14 @@ use POSIX ();
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(start_cluster redis cmd script script_names script_body names rec log_entries snapshot
+our @EXPORT = qw(start_cluster nodes_asked redis cmd script script_names script_body names rec log_entries snapshot
     accept_run entries append finish now wait_until listen_to heard EMPTY_CHAIN chain_of);
 
 use constant EMPTY_CHAIN => sha256_hex('');
 
 my $scripts = abs_path(dirname(__FILE__) . '/../../../ngx_sandbox_module/redis/scripts');
 my ($dir, $pid, $client);
+my @nodes;                      # of a cluster: { pid, client, port, bus }
 my (%path, %digest);
 
 for my $file (glob "$scripts/*.lua") {
@@ -54,8 +55,29 @@ sub start {
     });
 }
 
-# One node that holds all slots: keys of different tags in one script are refused.
+# A cluster of so many masters.  One holds all slots, and refuses keys of
+# different tags in one script; with three, run, thread and sandbox are in
+# different places, and cmd() goes where the first key of a script is.
 sub start_cluster {
+    my ($n) = @_;
+
+    stop_cluster();
+
+    for my $i (0 .. $n - 1) {
+        my $node = start_node();
+
+        to_node($node, 'CLUSTER', 'ADDSLOTSRANGE', first_slot($i, $n), first_slot($i + 1, $n) - 1);
+        push @nodes, $node;
+    }
+
+    to_node($_, 'CLUSTER', 'MEET', '127.0.0.1', $nodes[0]{port}, $nodes[0]{bus}) for @nodes[1 .. $#nodes];
+
+    wait_until(sub {
+        return !grep { to_node($_, 'CLUSTER', 'INFO') !~ /^cluster_state:ok.*^cluster_known_nodes:$n\r/ms } @nodes;
+    });
+}
+
+sub start_node {
     for my $try (1 .. 10) {
         my $probe = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die "listen: $!";
         my $bus = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die "listen: $!";
@@ -67,13 +89,44 @@ sub start_cluster {
         eval { start('--bind', '127.0.0.1', '--port', $port, '--cluster-port', $bus_port, '--cluster-enabled', 'yes') }
             or next;
 
-        cmd('CLUSTER', 'ADDSLOTSRANGE', 0, 16383);
-        wait_until(sub { cmd('CLUSTER', 'INFO') =~ /^cluster_state:ok/m });
-        return;
+        $client = redis();
+        return { pid => $pid, client => $client, port => $port, bus => $bus_port };
     }
 
     die "no cluster node started\n";
 }
+
+sub stop_cluster {
+    kill 'KILL', map { $_->{pid} } @nodes;
+    waitpid $_->{pid}, 0 for @nodes;
+    @nodes = ();
+    undef $pid;
+}
+
+sub first_slot { return int(16384 * $_[0] / $_[1]) }
+
+sub to_node {
+    my ($node, @args) = @_;
+    send_to($node->{client}, @args);
+    return reply($node->{client});
+}
+
+# All of them where it concerns all, else the one that has the first key.
+sub ask_cluster {
+    my (@args) = @_;
+
+    return (map { to_node($_, @args) } @nodes)[0] if $args[0] eq 'SCRIPT';
+    return to_node($nodes[0], @args) if $args[0] ne 'EVALSHA';
+
+    my $slot = to_node($nodes[0], 'CLUSTER', 'KEYSLOT', $args[3]);
+    my ($i) = grep { $slot < first_slot($_ + 1, scalar @nodes) } 0 .. $#nodes;
+
+    $nodes[$i]{asked}++;
+    return to_node($nodes[$i], @args);
+}
+
+# How many of them ran a script.
+sub nodes_asked { return scalar grep { $_->{asked} } @nodes }
 
 sub redis {
     start() unless $pid;
@@ -86,9 +139,9 @@ $SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
 END {
     my $code = $?;
 
-    if ($pid) {
-        kill 'KILL', $pid;
-        waitpid $pid, 0;
+    for my $server ($pid // (), map { $_->{pid} } @nodes) {
+        kill 'KILL', $server;
+        waitpid $server, 0;
     }
 
     $? = $code;
@@ -138,6 +191,7 @@ sub send_to {
 }
 
 sub cmd {
+    return ask_cluster(@_) if @nodes > 1;
     $client //= redis();
     send_to($client, @_);
     return reply($client);
