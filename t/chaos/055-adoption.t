@@ -8,7 +8,7 @@ use lib 't/chaos/lib';
 use Chaos;
 use Test::More;
 
-use constant WORDS => 60;
+use constant WORDS => 100;
 
 
 sub redis_ms
@@ -110,6 +110,25 @@ for my $how ('told to quit', 'killed') {
 
     ended_well($name, $chaos, 1, 'r1', 'r2', 'own1', 'own2');
     is(join(' ', map { record($chaos, $_)->{driverEpoch} } 'own1', 'own2'), '1 1', "$name - what was the other's stayed so");
+}
+
+# a new binary beside the old one, which then leaves
+
+{
+    my $name = 'a binary upgrade (E07)';
+    my $chaos = Chaos->new(workers => 1, claim_ttl => '5m');
+
+    begun($chaos, 0, 'r1', 'r2');
+
+    my $until = record($chaos, 'r1')->{claimUntil};
+    my $old = $chaos->upgrade(0);
+
+    is(join(' ', map { record($chaos, $_)->{driverEpoch} } 'r1', 'r2'), '1 1', "$name - two generations, and the old one drives");
+    kill 'QUIT', $old;
+    ok(wait_for(sub { 2 == grep { (record($chaos, $_)->{driverEpoch} // 0) == 2 } 'r1', 'r2' }, 30), "$name - the new one adopts");
+    cmp_ok(redis_ms($chaos), '<', $until - 200_000, "$name - minutes before the claims would have ended");
+    ok(wait_for(sub { !alive($old) }, 20), "$name - the old one is gone");
+    ended_well($name, $chaos, 0, 'r1', 'r2');
 }
 
 # the record says that another translator wrote what there is: it has another
