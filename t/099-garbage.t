@@ -150,8 +150,9 @@ my %answers = (
     'nothing' => '', 'a byte' => "\0", 'junk' => join('', map { chr int rand 256 } 1 .. 5000), 'a length' => pack('N', 0xffffffff),
     'a length, and less' => pack('N', 1000) . 'x', 'an empty frame' => pack('N', 0), 'two frames' => $frame->($field->(rc => 'ok')) x 2,
     'a field without end' => $frame->(pack('N', 0x7fffffff) . 'rc'), 'a name alone' => $frame->(pack('N', 2) . 'rc'),
-    'no rc' => $frame->($field->(id => 'x')), 'another rc' => $frame->($field->(rc => 'x' x 100)), 'ok and nothing' => $frame->($field->(rc => 'ok')),
-    'a wrong id' => $frame->($field->(rc => 'ok', id => '../../etc')), 'numbers' => $frame->($field->(rc => 'ok', exit => '9' x 50, exit => '-')),
+    'no rc' => $frame->($field->(id => 'x')), 'another rc' => $frame->($field->(rc => 'x' x 100)), 'ok and nothing' => $frame->($field->(rc => 0)),
+    'a wrong id' => $frame->($field->(rc => 0, exit => 0, probe => 1, launched => 0, id => '../../etc')),
+    'numbers' => $frame->($field->(rc => 0, exit => '9' x 50)), 'another probe' => $frame->($field->(rc => 0, exit => 0, probe => 9, launched => 0)),
     'much' => $frame->('x' x 3_000_000),
 );
 # one that is there already goes on beside them

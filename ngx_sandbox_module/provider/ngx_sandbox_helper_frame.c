@@ -3,9 +3,13 @@
 #include "ngx_sandbox_helper.h"
 
 
+#define NGX_SANDBOX_HELPER_NUMBERS  15           /* rc, exit, probe, launched */
+
+
 static u_char *ngx_sandbox_helper_put_length(u_char *p, size_t len);
 static ngx_int_t ngx_sandbox_helper_take(u_char **p, u_char *last, ngx_str_t *s);
-static ngx_int_t ngx_sandbox_helper_set(ngx_sandbox_provider_result_t *r, ngx_str_t *name, ngx_str_t *value);
+static ngx_int_t ngx_sandbox_helper_set(ngx_sandbox_provider_result_t *r, ngx_str_t *name, ngx_str_t *value,
+    ngx_uint_t *seen);
 
 
 ngx_int_t
@@ -81,25 +85,29 @@ ngx_sandbox_helper_put_length(u_char *p, size_t len)
 }
 
 
+/* An answer has all its numbers: what is not there must not be taken for a zero, which is a good one. */
+
 ngx_int_t
 ngx_sandbox_helper_parse(ngx_buf_t *in, ngx_sandbox_provider_result_t *result)
 {
-    u_char     *p;
-    ngx_str_t   name, value;
+    u_char      *p;
+    ngx_str_t    name, value;
+    ngx_uint_t   seen;
 
     p = in->pos;
+    seen = 0;
 
     while (p < in->last) {
 
         if (ngx_sandbox_helper_take(&p, in->last, &name) != NGX_OK
             || ngx_sandbox_helper_take(&p, in->last, &value) != NGX_OK
-            || ngx_sandbox_helper_set(result, &name, &value) != NGX_OK)
+            || ngx_sandbox_helper_set(result, &name, &value, &seen) != NGX_OK)
         {
             return NGX_ERROR;
         }
     }
 
-    return NGX_OK;
+    return (seen == NGX_SANDBOX_HELPER_NUMBERS) ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -128,7 +136,7 @@ ngx_sandbox_helper_take(u_char **p, u_char *last, ngx_str_t *s)
 
 
 static ngx_int_t
-ngx_sandbox_helper_set(ngx_sandbox_provider_result_t *r, ngx_str_t *name, ngx_str_t *value)
+ngx_sandbox_helper_set(ngx_sandbox_provider_result_t *r, ngx_str_t *name, ngx_str_t *value, ngx_uint_t *seen)
 {
     ngx_int_t  n;
 
@@ -157,18 +165,22 @@ ngx_sandbox_helper_set(ngx_sandbox_provider_result_t *r, ngx_str_t *name, ngx_st
     }
 
     if (ngx_sandbox_helper_is("rc")) {
+        *seen |= 1;
         r->rc = (ngx_sandbox_provider_rc_e) n;
         return (n <= NGX_SANDBOX_PROVIDER_UNSUPPORTED) ? NGX_OK : NGX_ERROR;
     }
 
     if (ngx_sandbox_helper_is("exit")) {
+        *seen |= 2;
         r->exit_code = n;
 
     } else if (ngx_sandbox_helper_is("probe")) {
+        *seen |= 4;
         r->probe = (ngx_sandbox_probe_e) n;
         return (n <= NGX_SANDBOX_PROBE_GONE) ? NGX_OK : NGX_ERROR;
 
     } else if (ngx_sandbox_helper_is("launched")) {
+        *seen |= 8;
         r->launched = (n != 0);
     }
 
