@@ -5,6 +5,16 @@ use SandboxTest;
 use SandboxRun;
 use Test::Nginx::Socket 'no_plan';
 
+my $helper = "$ENV{TEST_NGINX_TMP}/slow-helper";
+
+spew($helper, <<"END");
+#!/bin/sh
+[ ! -e $ENV{TEST_NGINX_TMP}/slow ] || sleep 0.5
+exec $ENV{TEST_NGINX_SANDBOX_HELPER} "\$@"
+END
+chmod 0755, $helper;
+$ENV{TEST_NGINX_SANDBOX_HELPER} = $helper;
+
 our $config = <<'END';
     location = /chat { sandbox_run t; }
     location = /cancel { sandbox_cancel t; }
@@ -143,3 +153,25 @@ ok(wait_for(sub { reap()->{body} =~ /"not-claimed":1/ }), "$name - not claimed")
 ok(-d sandbox_root() . '/sbx-gone', "$name - it stays");
 redis('DEL', 'sandbox:{lease}:sandbox:k');
 ok(wait_for(sub { reap(); !-d sandbox_root() . '/sbx-gone' }), "$name - then it goes");
+
+
+
+=== TEST 6: what one sweep has no time for is left to the next one
+--- more_http_config
+    sandbox_reap_interval 1s;
+--- timeout: 90
+--- check
+my ($engine) = slurp(sandbox_root() . '/engine') =~ /(\S+)/;
+# a disk on which everything takes its time
+spew("$ENV{TEST_NGINX_TMP}/slow", '');
+for my $i (1 .. 30) {
+    mkdir sandbox_root() . "/sbx-$i";
+    chmod 0777, sandbox_root() . "/sbx-$i";
+    redis('HSET', 'sandbox:reclaim:info', "$engine/sbx-$i", qq({"tenant":"-","key":"k$i"}));
+}
+redis('EVAL', "for i = 1, 30 do redis.call('ZADD', 'sandbox:reclaim', 1, '$engine/sbx-' .. i) end", 0);
+ok(wait_for(sub { count('budget-exceeded') }, 60), "$name - some are left");
+ok(scalar(directories()), "$name - they are there");
+unlink "$ENV{TEST_NGINX_TMP}/slow";
+ok(wait_for(sub { !directories() }, 60), "$name - until the next one");
+is(count('reclaimed'), 30, "$name - all of them");

@@ -220,10 +220,17 @@ ngx_sandbox_sweep_fail(ngx_sandbox_sweep_t *s)
 }
 
 
+/* no part takes all of the time from those that follow */
+
 ngx_uint_t
 ngx_sandbox_sweep_late(ngx_sandbox_sweep_t *s, ngx_uint_t left)
 {
-    if (!s->lost && ngx_current_msec - s->began < s->budget) {
+    ngx_msec_t  budget;
+
+    budget = s->state == NGX_SANDBOX_SWEEP_EXPIRE_E ? s->budget / 2
+             : s->state == NGX_SANDBOX_SWEEP_PRUNE_E ? s->budget / 4 * 3 : s->budget;
+
+    if (!s->lost && ngx_current_msec - s->began < budget) {
         return 0;
     }
 

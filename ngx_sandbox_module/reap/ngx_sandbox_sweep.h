@@ -116,7 +116,7 @@ void ngx_sandbox_sweep_go(ngx_sandbox_sweep_t *s, ngx_sandbox_sweep_step_pt step
 void ngx_sandbox_sweep_part(ngx_sandbox_sweep_t *s, ngx_sandbox_sweep_state_e state);
 /* A call or operation was not started (NULL: no memory), or Redis does not answer: the sweep ends here. */
 void ngx_sandbox_sweep_fail(ngx_sandbox_sweep_t *s);
-/* Its time is up, with so much left undone; or the lease was lost. */
+/* The part's time is up, with so much left undone; or the lease was lost. */
 ngx_uint_t ngx_sandbox_sweep_late(ngx_sandbox_sweep_t *s, ngx_uint_t left);
 /* Redis's time, as far as it has gone on since. */
 uint64_t ngx_sandbox_sweep_now(ngx_sandbox_sweep_t *s);

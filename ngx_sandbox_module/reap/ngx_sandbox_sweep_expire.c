@@ -91,7 +91,7 @@ ngx_sandbox_sweep_run(ngx_sandbox_sweep_t *s)
     }
 
     if (ngx_sandbox_sweep_late(s, s->nmembers - s->member)) {
-        ngx_sandbox_sweep_part(s, NGX_SANDBOX_SWEEP_END_E);
+        ngx_sandbox_sweep_part(s, NGX_SANDBOX_SWEEP_PRUNE_E);
         return;
     }
 

@@ -171,7 +171,7 @@ ngx_sandbox_sweep_sandbox_look(ngx_sandbox_sweep_t *s)
     }
 
     if (ngx_sandbox_sweep_late(s, 1)) {
-        ngx_sandbox_sweep_part(s, NGX_SANDBOX_SWEEP_END_E);
+        ngx_sandbox_sweep_part(s, NGX_SANDBOX_SWEEP_RECLAIM_E);
         return;
     }
 
@@ -323,7 +323,7 @@ ngx_sandbox_sweep_files(ngx_sandbox_sweep_t *s)
     }
 
     if (ngx_sandbox_sweep_late(s, 1)) {
-        ngx_sandbox_sweep_part(s, NGX_SANDBOX_SWEEP_END_E);
+        ngx_sandbox_sweep_part(s, NGX_SANDBOX_SWEEP_RECLAIM_E);
         return;
     }
 
