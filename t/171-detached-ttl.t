@@ -42,7 +42,6 @@ sub expired
     return reap()->{code} == 200 && (record($run)->{cancelCode} // '') eq 'detached-expired';
 }
 
-sub outcome { return reap()->{body} =~ /"$_[0]":(\d+)/ ? $1 : -1 }
 sub directories { return grep { -d && !/\.trash/ } glob sandbox_root() . '/sbx-*' }
 
 # up, and then nobody watches any more
@@ -171,8 +170,8 @@ like($all, qr/"expired":0/, "$name - not expired");
 gate('end');
 like(read_http($h)->{body}, qr/RUN_FINISHED/, "$name - it ends well");
 redis('ZADD', 'sandbox:detached', 1, "$tenant:r1", 2, "$tenant:nobody");
-is(outcome('finalized'), 2, "$name - what is over, or not there at all, is taken out");
-is(redis('ZCARD', 'sandbox:detached'), 0, "$name - of the index");
+ok(wait_for(sub { reap(); redis('ZCARD', 'sandbox:detached') eq '0' }), "$name - what is over, or not there at all, is taken out");
+is(redis('HGET', 'sandbox:sweep', 'n:finalized'), 2, "$name - of the index");
 
 
 

@@ -157,9 +157,9 @@ is(redis('ZCARD', 'sandbox:reclaim'), 0, "$name - nothing is left to do");
 
 === TEST 6: not while somebody makes it
 --- check
+redis('SET', 'sandbox:{lease}:sandbox:k', 'somebody', 'PX', 60000);
 my $dir = made('sbx-k-1', 'k', 'false');
 old($dir, 3600);
-redis('SET', 'sandbox:{lease}:sandbox:k', 'somebody', 'PX', 60000);
 ok(wait_for(sub { reap()->{body} =~ /"not-claimed":1/ }), "$name - held");
 ok(-d $dir, "$name - it is there");
 redis('DEL', 'sandbox:{lease}:sandbox:k');

@@ -120,10 +120,10 @@ is(scalar(directories()), 1, "$name - it stays");
 === TEST 5: not one that somebody is about to use
 --- check
 run_to_end('r1');
+my ($k) = instance() =~ /\{i:(.*?)\}/;
+ok(wait_for(sub { redis('SET', "sandbox:{lease}:sandbox:$k", 'somebody', 'PX', 60000, 'NX') eq 'OK' }), "$name - somebody has it");
 earlier(instance(), 'updatedAt', 30 * $day);
 earlier(keys_of('r1', 'rec'), 'finishedAt', 30 * $day);
-my ($k) = instance() =~ /\{i:(.*?)\}/;
-redis('SET', "sandbox:{lease}:sandbox:$k", 'somebody', 'PX', 60000);
 ok(wait_for(sub { reap()->{body} =~ /"not-claimed":1/ }), "$name - held");
 is(scalar(directories()), 1, "$name - it stays");
 redis('DEL', "sandbox:{lease}:sandbox:$k");
