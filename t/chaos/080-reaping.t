@@ -93,7 +93,7 @@ sub processes
     is($chaos->redis('ZCARD', "sandbox:$_"), 0, "$_ is empty") for qw(reclaim reclaim detached active);
     is($chaos->redis('HLEN', 'sandbox:reclaim:info'), 0, 'nothing is told of nothing');
     ok(wait_for(sub { !processes($chaos) }), 'no agent is left') or diag(join "\n", processes($chaos));
-    ok(wait_for(sub { !glob "$trash/*" }), 'nor anything on the disk');
+    ok(wait_for(sub { !glob "$trash/*" }), 'nor anything on the disk (I07)');
     is_deeply([ $chaos->alerts ], [], 'no alert');
 }
 
