@@ -36,6 +36,8 @@ same('metrics', [ code_metrics() ], [ $metrics =~ /^\| `(sandbox_\w+)` \| \w+ \|
 metric_types();
 same('codes among the metrics', [ metric_codes() ], [ problem_codes(), run_error_codes(), qw(ok other) ]);
 
+alerts();
+
 links($_) for grep { !m{/node_modules/} } "$top/README.md", "$top/CHANGES.md", glob "$top/docs/*.md $top/docs/*/*.md";
 
 configuration();
@@ -115,6 +117,34 @@ sub code_variables
     }
 
     return @names;
+}
+
+
+# rules name metrics and labels that exist, and each is explained
+
+sub alerts
+{
+    my $rules = slurp("$top/docs/operating/alerts.yml");
+    my $watching = slurp("$top/docs/operating/watching.md");
+    my %known = map { $_ => 1 } code_metrics();
+    my @exprs = $rules =~ /^ +expr: (?:>\n)?(.*?)(?=^ +(?:for|labels):)/gms;
+
+    same('alerts', [ $rules =~ /^ +- alert: (\w+)$/mg ], [ $watching =~ /`(Sandbox\w+)`/g ]);
+
+    my @unknown = grep { !$known{ s/_(?:bucket|sum|count)$//r } } "@exprs" =~ /\b(sandbox_\w+)/g;
+    is("@unknown", '', 'alerts: of metrics that there are');
+
+    my %code = map { $_ => 1 } metric_codes(), qw(bootstrap-failed);
+    my @codes = map { split /\|/ } "@exprs" =~ /code=~?"([^"]+)"/g;
+    is("@{[ grep { !$code{$_} } @codes ]}", '', 'alerts: of codes that there are');
+
+    my ($promtool) = grep { -x } map { "$_/promtool" } split(/:/, $ENV{PATH}), '/usr/bin', '/usr/local/bin';
+
+    SKIP: {
+        skip 'alerts: no promtool here', 1 if !$promtool;
+        my $said = `$promtool check rules $top/docs/operating/alerts.yml 2>&1`;
+        is($? >> 8, 0, 'alerts: promtool takes them') or diag($said);
+    }
 }
 
 
