@@ -58,6 +58,20 @@ typedef struct {
 } ngx_http_sandbox_loc_conf_t;
 
 
+/* Of a run, for log variables; empty, 0: not known. */
+typedef struct {
+    ngx_str_t                     definition;    /* .len 0: the location's */
+    ngx_str_t                     provider;      /* the same */
+    ngx_str_t                     key;
+    ngx_str_t                     sandbox_id;
+    ngx_str_t                     outcome;       /* of ensuring: created, resumed */
+    ngx_str_t                     status;
+    uint64_t                      epoch;
+    uint64_t                      ensure_time;   /* ms + 1, like the next */
+    uint64_t                      time;
+} ngx_http_sandbox_facts_t;
+
+
 /* What log variables show; one per request, module context of it. */
 typedef struct {
     ngx_str_t                     tenant;        /* hash that is part of every key; empty: not looked at yet */
@@ -68,8 +82,11 @@ typedef struct {
     ngx_str_t                     role;          /* started, viewer, cancel ... */
     ngx_str_t                     code;          /* of the problem answered */
     ngx_str_t                     end;           /* how a viewer's response ended: complete, cut, client */
+    ngx_str_t                     offset;        /* that the client asked for */
     ngx_str_t                     last_offset;
     ngx_uint_t                    events;
+    ngx_msec_t                    first_byte;    /* of the first event, since the request's start: ms + 1 */
+    ngx_http_sandbox_facts_t      facts;
     void                         *viewer;
 } ngx_http_sandbox_ctx_t;
 
@@ -85,6 +102,7 @@ char *ngx_http_sandbox_block(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_sandbox_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_sandbox_lock_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_sandbox_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_sandbox_run_log(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* And what they are when they are not given. */
 char *ngx_http_sandbox_init_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf);
 char *ngx_http_sandbox_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
@@ -144,6 +162,9 @@ ngx_int_t ngx_http_sandbox_get(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ct
 ngx_int_t ngx_http_sandbox_resume(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx);
 
 ngx_int_t ngx_http_sandbox_add_variables(ngx_conf_t *cf);
+
+/* A line of sandbox_run_log. */
+void ngx_http_sandbox_log_run(ngx_sandbox_worker_t *worker, ngx_sandbox_ending_t *ending);
 
 
 #endif /* _NGX_HTTP_SANDBOX_H_INCLUDED_ */

@@ -85,6 +85,7 @@ ngx_http_sandbox_resume(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx)
 
     ngx_str_set(&ctx->role, "viewer");
     ctx->run_id = view.run.id;
+    ctx->offset = ngx_sandbox_str(request.last_event_id.data ? request.last_event_id : request.query_offset);
 
     return ngx_http_sandbox_view(r, &view);
 }
@@ -187,6 +188,9 @@ ngx_http_sandbox_hydrate_done(ngx_http_request_t *r, ngx_http_sandbox_active_t *
     }
 
     if (active->sandbox_key.len) {
+        ctx = ngx_http_get_module_ctx(r, ngx_http_sandbox_module);
+        ctx->facts.key = active->sandbox_key;
+
         sbx_buf_literal(&b, ",\"sandboxKey\":");
         sbx_json_print_string(&b, ngx_sandbox_sbx(active->sandbox_key));
     }

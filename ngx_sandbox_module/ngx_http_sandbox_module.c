@@ -1,6 +1,7 @@
 /* The module: directives of http, server and location, and the life of a worker. */
 
-#include "ngx_http_sandbox.h"
+#include "ngx_http_sandbox_status.h"
+#include "ngx_sandbox_census.h"
 #include "ngx_sandbox_conf.h"
 #include "ngx_sandbox_driver.h"
 #include "ngx_sandbox_lease.h"
@@ -18,7 +19,6 @@ static char *ngx_http_sandbox_merge_loc_conf(ngx_conf_t *cf, void *parent, void 
 static char *ngx_http_sandbox_check_access(ngx_conf_t *cf, ngx_http_sandbox_loc_conf_t *conf);
 static ngx_int_t ngx_http_sandbox_postconfiguration(ngx_conf_t *cf);
 static ngx_uint_t ngx_http_sandbox_is_folder(ngx_http_core_loc_conf_t *clcf);
-static char *ngx_http_sandbox_status_kind(ngx_http_sandbox_loc_conf_t *slcf, ngx_str_t *value);
 static char *ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static ngx_int_t ngx_http_sandbox_init_process(ngx_cycle_t *cycle);
 static void ngx_http_sandbox_exit_process(ngx_cycle_t *cycle);
@@ -38,14 +38,6 @@ static ngx_conf_enum_t  ngx_http_sandbox_formats[] = {
 static ngx_conf_enum_t  ngx_http_sandbox_accesses[] = {
     { ngx_string("tenant"), NGX_HTTP_SANDBOX_ACCESS_TENANT },
     { ngx_string("trusted"), NGX_HTTP_SANDBOX_ACCESS_TRUSTED },
-    { ngx_null_string, 0 }
-};
-
-
-static ngx_conf_enum_t  ngx_http_sandbox_statuses[] = {
-    { ngx_string("full"), NGX_HTTP_SANDBOX_STATUS_FULL },
-    { ngx_string("prometheus"), NGX_HTTP_SANDBOX_STATUS_PROMETHEUS },
-    { ngx_string("ready"), NGX_HTTP_SANDBOX_STATUS_READY },
     { ngx_null_string, 0 }
 };
 
@@ -98,6 +90,13 @@ static ngx_command_t  ngx_http_sandbox_commands[] = {
     { ngx_string("sandbox_zone"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
       ngx_http_sandbox_zone,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("sandbox_run_log"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
+      ngx_http_sandbox_run_log,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
       NULL },
@@ -463,7 +462,7 @@ ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (cmd->post == (void *) ngx_http_sandbox_status_handler) {
 
-        if (cf->args->nelts > 1 && ngx_http_sandbox_status_kind(slcf, &value[1]) != NGX_CONF_OK) {
+        if (cf->args->nelts > 1 && ngx_http_sandbox_status_kind(slcf, &value[1]) != NGX_OK) {
             return "knows only \"full\", \"prometheus\" and \"ready\"";
         }
 
@@ -516,22 +515,6 @@ ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-static char *
-ngx_http_sandbox_status_kind(ngx_http_sandbox_loc_conf_t *slcf, ngx_str_t *value)
-{
-    ngx_conf_enum_t  *e;
-
-    for (e = ngx_http_sandbox_statuses; e->name.len; e++) {
-        if (e->name.len == value->len && ngx_strncmp(e->name.data, value->data, value->len) == 0) {
-            slcf->status = e->value;
-            return NGX_CONF_OK;
-        }
-    }
-
-    return NGX_CONF_ERROR;
-}
-
-
 static ngx_int_t
 ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
 {
@@ -561,6 +544,7 @@ ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
     worker->cycle = cycle;
     worker->log = cycle->log;
     worker->conf = smcf;
+    worker->ended = ngx_http_sandbox_log_run;
 
     ngx_rbtree_init(&worker->drivers, &worker->drivers_sentinel, ngx_str_rbtree_insert_value);
     ngx_rbtree_init(&worker->feeds, &worker->feeds_sentinel, ngx_str_rbtree_insert_value);
@@ -589,6 +573,7 @@ ngx_http_sandbox_init_process(ngx_cycle_t *cycle)
     if (ngx_worker == 0) {
         ngx_sandbox_redis_check(worker->redis, "runs and sandboxes would be forgotten",
                                 "end every run and forget every sandbox");
+        ngx_sandbox_census(worker);
     }
 
     if (ngx_sandbox_leases_init(worker) != NGX_OK) {

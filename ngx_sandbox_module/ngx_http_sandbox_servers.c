@@ -4,9 +4,17 @@
 #include "ngx_sandbox_redis.h"
 #include "ngx_sandbox_zone.h"
 
+#include <poll.h>
+
 
 #define NGX_HTTP_SANDBOX_ZONE      (8 * 1024 * 1024)
 #define NGX_HTTP_SANDBOX_ZONE_MIN  (128 * 1024)
+
+#define NGX_HTTP_SANDBOX_TRY       1000          /* ms, for a server to be connected to */
+
+
+static void ngx_http_sandbox_try_servers(ngx_conf_t *cf, ngx_array_t *servers);
+static ngx_err_t ngx_http_sandbox_try_server(ngx_sandbox_redis_conf_t *server);
 
 
 char *
@@ -112,6 +120,11 @@ ngx_http_sandbox_init_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf)
         return NGX_CONF_ERROR;
     }
 
+    if (smcf->used && ngx_test_config) {
+        ngx_http_sandbox_try_servers(cf, &smcf->redis);
+        ngx_http_sandbox_try_servers(cf, &smcf->locks);
+    }
+
     if (smcf->used && smcf->zone == NULL) {
         smcf->zone = ngx_sandbox_zone_add(cf, &zone, NGX_HTTP_SANDBOX_ZONE, smcf);
         if (smcf->zone == NULL) {
@@ -120,4 +133,67 @@ ngx_http_sandbox_init_servers(ngx_conf_t *cf, ngx_sandbox_main_conf_t *smcf)
     }
 
     return NGX_CONF_OK;
+}
+
+
+/* nginx -t has the time, and whoever asked reads what it says; a server that comes later is no error */
+
+static void
+ngx_http_sandbox_try_servers(ngx_conf_t *cf, ngx_array_t *servers)
+{
+    ngx_err_t                   err;
+    ngx_uint_t                  i;
+    ngx_sandbox_redis_conf_t  **server;
+
+    server = servers->elts;
+
+    for (i = 0; i < servers->nelts; i++) {
+        err = ngx_http_sandbox_try_server(server[i]);
+
+        if (err) {
+            ngx_log_error(NGX_LOG_WARN, cf->log, err, "redis at \"%V\" of \"%V\" cannot be connected to now",
+                          &server[i]->text, &server[i]->directive);
+        }
+    }
+}
+
+
+static ngx_err_t
+ngx_http_sandbox_try_server(ngx_sandbox_redis_conf_t *server)
+{
+    int             fd;
+    socklen_t       len;
+    ngx_err_t       err;
+    struct pollfd   pfd;
+
+    fd = socket(server->addr.sockaddr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd == -1) {
+        return ngx_errno;
+    }
+
+    err = 0;
+
+    if (connect(fd, server->addr.sockaddr, server->addr.socklen) == -1) {
+        err = ngx_errno;
+    }
+
+    if (err == NGX_EINPROGRESS) {
+        pfd.fd = fd;
+        pfd.events = POLLOUT;
+
+        if (poll(&pfd, 1, NGX_HTTP_SANDBOX_TRY) == 1) {
+            len = sizeof(ngx_err_t);
+
+            if (getsockopt(fd, SOL_SOCKET, SO_ERROR, (void *) &err, &len) == -1) {
+                err = ngx_errno;
+            }
+
+        } else {
+            err = NGX_ETIMEDOUT;
+        }
+    }
+
+    (void) close(fd);
+
+    return err;
 }

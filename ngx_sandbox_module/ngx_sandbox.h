@@ -136,8 +136,34 @@ struct ngx_sandbox_main_conf_s {
     ngx_msec_t                    reap_interval;
     ngx_str_t                     helper;        /* path of the helper program */
     ngx_array_t                   definitions;   /* ngx_sandbox_definition_t * */
+    ngx_open_file_t              *run_log;       /* for lines of the module's own; NULL: none */
+    void                         *run_log_conf;  /* an access_log of runs; NULL: none */
     u_char                        digest[NGX_SANDBOX_DIGEST_LEN];        /* the same for replicas that are configured alike */
 };
+
+
+/* Names a run for every part: tenant hash and run id.  Points into somebody's memory. */
+typedef struct {
+    ngx_str_t                     tenant;
+    ngx_str_t                     id;
+} ngx_sandbox_run_ref_t;
+
+
+/* A run that a driver has just finished, for whoever keeps books. */
+typedef struct {
+    ngx_sandbox_definition_t     *definition;
+    ngx_sandbox_run_ref_t         run;
+    ngx_str_t                     thread_id;
+    ngx_str_t                     sandbox_key;
+    ngx_str_t                     sandbox_id;    /* empty: none was made */
+    ngx_str_t                     outcome;       /* created, resumed; empty: as above */
+    ngx_str_t                     status;
+    ngx_str_t                     code;          /* of RUN_ERROR; empty: none */
+    uint64_t                      epoch;
+    uint64_t                      events;        /* in-band */
+    uint64_t                      ensure_time;   /* ms, like the next */
+    uint64_t                      time;
+} ngx_sandbox_ending_t;
 
 
 /* One per worker process, made in init_process; NULL in processes that serve nothing. */
@@ -159,16 +185,12 @@ struct ngx_sandbox_worker_s {
     ngx_rbtree_t                  feeds;
     ngx_rbtree_node_t             feeds_sentinel;
     ngx_uint_t                    nviewers;
+
+    /* told of each run that this worker has finished */
+    void                        (*ended)(ngx_sandbox_worker_t *worker, ngx_sandbox_ending_t *ending);
 };
 
 extern ngx_sandbox_worker_t  *ngx_sandbox_worker;
-
-
-/* Names a run for every part: tenant hash and run id.  Points into somebody's memory. */
-typedef struct {
-    ngx_str_t                     tenant;
-    ngx_str_t                     id;
-} ngx_sandbox_run_ref_t;
 
 
 /* How long, in s, the list of a thread's runs is kept after the start of one of them. */

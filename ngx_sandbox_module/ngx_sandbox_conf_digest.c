@@ -90,6 +90,7 @@ ngx_sandbox_digest_definition(sbx_buf_t *b, ngx_sandbox_definition_t *d)
     ngx_sandbox_digest_number(b, (uint64_t) d->retention_run);
     ngx_sandbox_digest_number(b, (uint64_t) d->retention_log);
     ngx_sandbox_digest_number(b, d->line_max);
+    ngx_sandbox_digest_number(b, (uint64_t) d->log_max);
     ngx_sandbox_digest_number(b, (uint64_t) d->retired);
 }
 

@@ -33,6 +33,7 @@ NGX_SANDBOX_DEPS = \
 	ngx_sandbox_module/run/ngx_sandbox_quit.h \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer_output.h \
 	ngx_sandbox_module/status/ngx_http_sandbox_status.h \
+	ngx_sandbox_module/status/ngx_sandbox_census.h \
 	ngx_sandbox_module/status/ngx_sandbox_survey.h \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed.h \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer.h
@@ -76,6 +77,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/ngx_http_sandbox_get.c \
 	ngx_sandbox_module/ngx_http_sandbox_response.c \
 	ngx_sandbox_module/ngx_http_sandbox_run.c \
+	ngx_sandbox_module/ngx_http_sandbox_run_log.c \
 	ngx_sandbox_module/ngx_http_sandbox_servers.c \
 	ngx_sandbox_module/ngx_http_sandbox_tenant.c \
 	ngx_sandbox_module/ngx_http_sandbox_variables.c \
@@ -111,11 +113,13 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/run/ngx_sandbox_quit.c \
 	ngx_sandbox_module/status/ngx_http_sandbox_status.c \
 	ngx_sandbox_module/status/ngx_http_sandbox_status_json.c \
+	ngx_sandbox_module/status/ngx_sandbox_census.c \
 	ngx_sandbox_module/status/ngx_sandbox_survey.c \
 	ngx_sandbox_module/store/ngx_http_sandbox_locks.c \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer.c \
 	ngx_sandbox_module/viewer/ngx_http_sandbox_viewer_output.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed.c \
+	ngx_sandbox_module/viewer/ngx_sandbox_feed_facts.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed_message.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_feed_unread.c \
 	ngx_sandbox_module/viewer/ngx_sandbox_stretch.c \

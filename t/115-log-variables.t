@@ -16,7 +16,10 @@ END
 our $http = <<'END';
     log_format sandbox '$request_method $status role=$sandbox_role thread=$sandbox_thread_id run=$sandbox_run_id '
                        'tenant=$sandbox_tenant events=$sandbox_events to=$sandbox_last_offset end=$sandbox_end '
-                       'code=$sandbox_error definition=$sandbox_definition.';
+                       'code=$sandbox_error definition=$sandbox_definition.'
+                       ' provider=$sandbox_provider offset=$sandbox_offset first=$sandbox_first_byte_time status=$sandbox_run_status '
+                       'epoch=$sandbox_epoch key=$sandbox_key id=$sandbox_id outcome=$sandbox_outcome ensure=$sandbox_ensure_time '
+                       'time=$sandbox_run_time.';
 END
 
 our $config = <<'END';
@@ -55,9 +58,9 @@ __DATA__
 --- check
 gate('end');
 read_http(post('r1'));
-logged("$name - started", qr/^POST 200 role=started thread=t1 run=r1 tenant=\S+ events=6 to=r1:0{15}5\.000000 end=complete code=- definition=t\.$/m);
+logged("$name - started", qr/^POST 200 role=started thread=t1 run=r1 tenant=\S+ events=6 to=r1:0{15}5\.000000 end=complete code=- definition=t\. /m);
 get('/chat?offset=-1&runId=r1');
-logged("$name - viewer", qr/^GET 200 role=viewer thread=- run=r1 tenant=\S+ events=6 to=r1:0{15}5\.000000 end=complete code=- definition=t\.$/m);
+logged("$name - viewer", qr/^GET 200 role=viewer thread=- run=r1 tenant=\S+ events=6 to=r1:0{15}5\.000000 end=complete code=- definition=t\. /m);
 read_http(post('r1'));
 logged("$name - the same POST again", qr/^POST 200 role=viewer thread=t1 run=r1 .*events=6 .*end=complete/m);
 get('/chat?offset=r1:0000000000000005.000000');
@@ -96,11 +99,11 @@ follow('r1');
 my $h = post('r1');
 read_http($h, until => '"delta":"up"');
 get('/chat?threadId=t1');
-logged("$name - hydrate", qr/^GET 200 role=hydrate thread=t1 run=r1 tenant=\S+ events=- to=- end=- code=- definition=t\.$/m);
+logged("$name - hydrate", qr/^GET 200 role=hydrate thread=t1 run=r1 tenant=\S+ events=- to=- end=- code=- definition=t\. /m);
 get('/chat?threadId=t2');
 logged("$name - of a quiet thread", qr/^GET 200 role=hydrate thread=t2 run=- /m);
 cancel('{"threadId":"t1"}');
-logged("$name - cancel", qr/^POST 204 role=cancel thread=t1 run=r1 tenant=\S+ events=- to=- end=- code=- definition=t\.$/m);
+logged("$name - cancel", qr/^POST 204 role=cancel thread=t1 run=r1 tenant=\S+ events=- to=- end=- code=- definition=t\. /m);
 read_http($h);
 
 
@@ -134,4 +137,44 @@ logged("$name - no tenant", qr/^GET 403 .*tenant=- .*code=tenant-missing /m);
 === TEST 7: empty for everything else
 --- check
 get('/other');
-logged("$name - all of them", qr/^GET 200 role=- thread=- run=- tenant=- events=- to=- end=- code=- definition=-\.$/m);
+logged("$name - all of them", qr/^GET 200 role=- thread=- run=- tenant=- events=- to=- end=- code=- definition=-\. provider=- offset=- first=- status=- epoch=- key=- id=- outcome=- ensure=- time=-\.$/m);
+
+
+
+=== TEST 8: of the run and its sandbox
+--- check
+gate('end');
+my $key = (read_http(post('r1'))->{headers} =~ /^x-sandbox-key: (\S+?)\r?$/mi)[0];
+my $s = qr/\d+\.\d{3}/;
+my $id = record('r1')->{launchedIn};
+logged("$name - who started it", qr{^POST .* provider=local offset=- first=$s status=completed epoch=1 key=\Q$key\E id=\Q$id\E outcome=created ensure=$s time=-\.$}m);
+read_http(post('r2'));
+logged("$name - the next turn", qr{^POST .*run=r2 .* outcome=resumed ensure=$s }m);
+get('/chat?threadId=t1');
+logged("$name - hydrate knows the key", qr{^GET .*role=hydrate .* provider=local offset=- first=- status=- epoch=- key=\Q$key\E id=- }m);
+
+
+
+=== TEST 9: where a client goes on, and who drives the run by now
+--- check
+my $h = post('r1');
+read_http($h, until => '"type":"TEXT_MESSAGE_END"');
+reload();
+read_http($h);
+ok(wait_record('r1', sub { shift->{driverEpoch} == 2 }), "$name - taken over");
+gate('end');
+follow('r1', last => 'r1:0000000000000002.000000');
+logged("$name - where it went on", qr{^GET .* offset=r1:0{15}2\.000000 first=\d+\.\d{3} status=completed epoch=2 key=\S+ id=\S+ outcome=created }m);
+get('/chat?offset=now&runId=r1');
+logged("$name - now", qr{^GET .* offset=now }m);
+
+
+
+=== TEST 10: a client that leaves an open stream
+--- check
+my $h = post('r1');
+read_http($h, until => '"type":"TEXT_MESSAGE_END"');
+close $h->{socket};
+logged("$name - a run that goes on", qr{^POST .*end=client .* status=running epoch=1 key=[0-9a-f-]+ }m);
+gate('end');
+follow('r1');

@@ -435,7 +435,9 @@ ngx_sandbox_ensure_done(ngx_sandbox_ensure_t *e)
 
     pool = e->pool;
 
-    ngx_sandbox_metrics_observe(NGX_SANDBOX_METRIC_ENSURE_SECONDS, e->result.outcome, ngx_current_msec - e->began);
+    e->result.time = ngx_current_msec - e->began;
+
+    ngx_sandbox_metrics_observe(NGX_SANDBOX_METRIC_ENSURE_SECONDS, e->result.outcome, e->result.time);
 
     e->handler(e->data, &e->result);
 

@@ -23,6 +23,7 @@ typedef struct {
     const char                   *code;          /* FAILED: stable code */
     ngx_str_t                     text;          /* FAILED: for people */
     ngx_str_t                     sandbox_id;
+    ngx_msec_t                    time;          /* that it took */
 } ngx_sandbox_ensure_result_t;                   /* valid until the handler returns */
 
 typedef void (*ngx_sandbox_ensure_pt)(void *data, ngx_sandbox_ensure_result_t *result);

@@ -392,6 +392,7 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
     d->expired |= (d->cancel && sbx_fields_get(f, "cancelCode").data != NULL);
     d->started_at = sbx_fields_u64(f, "startedAt", 0);
     d->epoch = sbx_fields_u64(f, "driverEpoch", 0);
+    d->ensure_time = sbx_fields_u64(f, "ensureMs", 0);
 
     if (d->harness == NULL) {
         ngx_log_error(NGX_LOG_ERR, &d->log, 0, "run was started with a harness that this nginx does not have");
@@ -417,6 +418,7 @@ ngx_sandbox_driver_record(ngx_sandbox_driver_t *d, ngx_sandbox_store_result_t *r
     ngx_sandbox_driver_field(d->sandbox_key, "sandboxKey");
     ngx_sandbox_driver_field(d->sandbox_id, "launchedIn");
     ngx_sandbox_driver_field(d->model, "p.model");
+    ngx_sandbox_driver_field(d->outcome, "outcome");
     ngx_sandbox_driver_field(d->parent_run_id, "p.parentRunId");
 
 #undef ngx_sandbox_driver_field

@@ -5,6 +5,7 @@
 
 
 static ngx_str_t ngx_sandbox_driver_account_code(ngx_sandbox_driver_t *d);
+static uint64_t ngx_sandbox_driver_account_events(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_account_lines(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_account_tokens(const sbx_json_t *usage);
 
@@ -37,7 +38,8 @@ ngx_sandbox_driver_caught_up(ngx_sandbox_driver_t *d)
 void
 ngx_sandbox_driver_account(ngx_sandbox_driver_t *d)
 {
-    ngx_str_t  code;
+    ngx_str_t             code;
+    ngx_sandbox_ending_t  ending;
 
     code = ngx_sandbox_driver_account_code(d);
 
@@ -51,6 +53,34 @@ ngx_sandbox_driver_account(ngx_sandbox_driver_t *d)
         ngx_sandbox_driver_account_lines(d);
         ngx_sandbox_driver_account_tokens(sbx_translator_usage(sbx_transcript_translator(d->transcript)));
     }
+
+    ending.definition = d->definition;
+    ending.run = d->run;
+    ending.thread_id = d->thread_id;
+    ending.sandbox_key = d->sandbox_key;
+    ending.sandbox_id = d->sandbox_id;
+    ending.outcome = d->outcome;
+    ending.status = d->status;
+    ending.code = d->code;
+    ending.epoch = d->epoch;
+    ending.events = ngx_sandbox_driver_account_events(d);
+    ending.ensure_time = d->ensure_time;
+    ending.time = ngx_current_msec - d->started;
+
+    d->worker->ended(d->worker, &ending);
+}
+
+
+/* with those that went with the finish */
+
+static uint64_t
+ngx_sandbox_driver_account_events(ngx_sandbox_driver_t *d)
+{
+    ngx_sandbox_store_entry_t  *entry;
+
+    entry = d->forming->entries.elts;
+
+    return entry[d->forming->entries.nelts - 1].n;
 }
 
 

@@ -7,7 +7,7 @@
 
 static void ngx_sandbox_driver_lease_event(void *data, ngx_sandbox_lease_event_e event);
 static void ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result);
-static void ngx_sandbox_driver_say_ready(ngx_sandbox_driver_t *d, ngx_sandbox_ensure_e outcome);
+static void ngx_sandbox_driver_say_ready(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_input_read(void *data, ngx_sandbox_store_result_t *result);
 static void ngx_sandbox_driver_session(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_session_read(void *data, ngx_sandbox_store_result_t *result);
@@ -145,8 +145,16 @@ ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result)
         return;
     }
 
-    ngx_log_error(NGX_LOG_INFO, &d->log, 0, "sandbox \"%V\" is %s", &d->sandbox_id,
-                  result->outcome == NGX_SANDBOX_ENSURE_RESUMED ? "resumed" : "created");
+    if (result->outcome == NGX_SANDBOX_ENSURE_RESUMED) {
+        ngx_str_set(&d->outcome, "resumed");
+
+    } else {
+        ngx_str_set(&d->outcome, "created");
+    }
+
+    d->ensure_time = result->time;
+
+    ngx_log_error(NGX_LOG_INFO, &d->log, 0, "sandbox \"%V\" is %V", &d->sandbox_id, &d->outcome);
 
     if (d->cancel) {
         ngx_sandbox_driver_fail(d, ngx_sandbox_driver_cancel_code(d), NULL);
@@ -157,7 +165,7 @@ ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result)
         return;
     }
 
-    ngx_sandbox_driver_say_ready(d, result->outcome);
+    ngx_sandbox_driver_say_ready(d);
     ngx_sandbox_driver_input(d);
 }
 
@@ -165,7 +173,7 @@ ngx_sandbox_driver_ensured(void *data, ngx_sandbox_ensure_result_t *result)
 /* out of band, and nothing waits for it: viewers learn the sandbox's key */
 
 static void
-ngx_sandbox_driver_say_ready(ngx_sandbox_driver_t *d, ngx_sandbox_ensure_e outcome)
+ngx_sandbox_driver_say_ready(ngx_sandbox_driver_t *d)
 {
     u_char       buf[256];
     ngx_str_t    json;
@@ -176,9 +184,8 @@ ngx_sandbox_driver_say_ready(ngx_sandbox_driver_t *d, ngx_sandbox_ensure_e outco
     json.data = buf;
     json.len = ngx_snprintf(buf, sizeof(buf),
                             "{\"type\":\"CUSTOM\",\"timestamp\":%uL,\"name\":\"sandbox.status\",\"value\":"
-                            "{\"state\":\"ready\",\"outcome\":\"%s\",\"sandboxKey\":\"%V\"}}",
-                            (uint64_t) tp->sec * 1000 + tp->msec,
-                            outcome == NGX_SANDBOX_ENSURE_RESUMED ? "resumed" : "created", &d->sandbox_key) - buf;
+                            "{\"state\":\"ready\",\"outcome\":\"%V\",\"sandboxKey\":\"%V\"}}",
+                            (uint64_t) tp->sec * 1000 + tp->msec, &d->outcome, &d->sandbox_key) - buf;
 
     (void) ngx_sandbox_store_append_aside(d->worker, &d->run, &d->token, &json, NULL, NULL);
 }
@@ -285,7 +292,8 @@ ngx_sandbox_driver_session_read(void *data, ngx_sandbox_store_result_t *result)
 static void
 ngx_sandbox_driver_mark(ngx_sandbox_driver_t *d)
 {
-    ngx_sandbox_store_field_t  fields[2];
+    u_char                     buf[NGX_INT64_LEN];
+    ngx_sandbox_store_field_t  fields[4];
 
     ngx_sandbox_driver_state(d, NGX_SANDBOX_DRIVER_MARK_E);
 
@@ -295,7 +303,14 @@ ngx_sandbox_driver_mark(ngx_sandbox_driver_t *d)
     ngx_str_set(&fields[1].field, "phase");
     ngx_str_set(&fields[1].value, "launching");
 
-    d->call = ngx_sandbox_store_update(d->worker, &d->run, &d->token, fields, 2, ngx_sandbox_driver_marked, d);
+    ngx_str_set(&fields[2].field, "outcome");
+    fields[2].value = d->outcome;
+
+    ngx_str_set(&fields[3].field, "ensureMs");
+    fields[3].value.data = buf;
+    fields[3].value.len = ngx_sprintf(buf, "%uL", d->ensure_time) - buf;
+
+    d->call = ngx_sandbox_store_update(d->worker, &d->run, &d->token, fields, 4, ngx_sandbox_driver_marked, d);
     if (d->call == NULL) {
         ngx_sandbox_driver_drop(d, "out of memory");
     }

@@ -126,6 +126,8 @@ struct ngx_sandbox_driver_s {
     ngx_uint_t                    drains;        /* looks at the journal after the agent's death */
     ngx_str_t                     status;        /* of the finished run */
     ngx_str_t                     code;          /* of its terminal chunk; empty: none */
+    ngx_str_t                     outcome;       /* of ensuring its sandbox; empty: not yet */
+    uint64_t                      ensure_time;   /* ms */
     ngx_msec_t                    taken;         /* when the claim of a takeover was asked for */
 
     unsigned                      structured:1;

@@ -22,6 +22,30 @@ static ngx_int_t ngx_http_sandbox_status_page(ngx_http_request_t *r);
 static ngx_int_t ngx_http_sandbox_status_page_header(ngx_http_request_t *r, u_char *nonce);
 
 
+static ngx_conf_enum_t  ngx_http_sandbox_statuses[] = {
+    { ngx_string("full"), NGX_HTTP_SANDBOX_STATUS_FULL },
+    { ngx_string("prometheus"), NGX_HTTP_SANDBOX_STATUS_PROMETHEUS },
+    { ngx_string("ready"), NGX_HTTP_SANDBOX_STATUS_READY },
+    { ngx_null_string, 0 }
+};
+
+
+ngx_int_t
+ngx_http_sandbox_status_kind(ngx_http_sandbox_loc_conf_t *slcf, ngx_str_t *value)
+{
+    ngx_conf_enum_t  *e;
+
+    for (e = ngx_http_sandbox_statuses; e->name.len; e++) {
+        if (e->name.len == value->len && ngx_strncmp(e->name.data, value->data, value->len) == 0) {
+            slcf->status = e->value;
+            return NGX_OK;
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
 ngx_int_t
 ngx_http_sandbox_status_handler(ngx_http_request_t *r)
 {

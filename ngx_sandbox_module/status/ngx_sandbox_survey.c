@@ -67,6 +67,7 @@ ngx_sandbox_survey(ngx_sandbox_worker_t *worker, ngx_uint_t flags, ngx_sandbox_s
     survey->event.handler = ngx_sandbox_survey_over;
     survey->event.data = survey;
     survey->event.log = worker->log;
+    survey->event.cancelable = 1;
 
     ngx_sandbox_survey_indexes(survey);
 

@@ -30,6 +30,9 @@ ngx_int_t ngx_http_sandbox_view(ngx_http_request_t *r, ngx_http_sandbox_view_t *
 /* The last offset that this request's viewer was sent, empty when there is none; NGX_ERROR: out of memory. */
 ngx_int_t ngx_http_sandbox_viewer_last_offset(ngx_http_request_t *r, ngx_str_t *offset);
 
+/* Fills the facts of a request whose viewer goes on. */
+void ngx_http_sandbox_viewer_facts(ngx_http_request_t *r);
+
 /* The worker was told to quit: cut every viewer after its next chunk, at the latest after 2 s. */
 void ngx_sandbox_feeds_quit(ngx_sandbox_worker_t *worker);
 

@@ -10,6 +10,7 @@
 #define NGX_HTTP_SANDBOX_LIVE  60000
 
 
+static void ngx_http_sandbox_viewer_first(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx);
 static void ngx_http_sandbox_viewer_count(ngx_sandbox_stretch_t *s);
 static void ngx_http_sandbox_viewer_sent(ngx_sandbox_viewer_t *v);
 static ngx_int_t ngx_http_sandbox_viewer_write(ngx_sandbox_viewer_t *v, ngx_str_t *text, ngx_uint_t last);
@@ -134,6 +135,10 @@ ngx_http_sandbox_viewer_send(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
     ctx = ngx_http_get_module_ctx(v->request, ngx_http_sandbox_module);
     ctx->events += events;
 
+    if (ctx->first_byte == 0) {
+        ngx_http_sandbox_viewer_first(v->request, ctx);
+    }
+
     /* nginx may point into the stretch until the write is done, or the request */
 
     s->refs++;
@@ -171,6 +176,19 @@ ngx_http_sandbox_viewer_send(ngx_sandbox_viewer_t *v, ngx_sandbox_stretch_t *s)
     }
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_sandbox_viewer_first(ngx_http_request_t *r, ngx_http_sandbox_ctx_t *ctx)
+{
+    ngx_time_t      *tp;
+    ngx_msec_int_t   ms;
+
+    tp = ngx_timeofday();
+    ms = (ngx_msec_int_t) ((tp->sec - r->start_sec) * 1000 + (tp->msec - r->start_msec));
+
+    ctx->first_byte = (ngx_msec_t) ngx_max(ms, 0) + 1;
 }
 
 

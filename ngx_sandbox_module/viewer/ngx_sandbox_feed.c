@@ -8,7 +8,7 @@
 
 #define NGX_SANDBOX_FEED_LOOK       5000       /* when no message comes: one may be lost */
 #define NGX_SANDBOX_FEED_PRESENCE   60000      /* how long a worker's viewers count without a renewal */
-#define NGX_SANDBOX_FEED_ROOM       128        /* for ids of threads and sandboxes */
+#define NGX_SANDBOX_FEED_ROOM       256        /* for ids of threads and sandboxes */
 
 
 static ngx_sandbox_feed_t *ngx_sandbox_feed_get(ngx_sandbox_worker_t *worker, ngx_sandbox_run_ref_t *run,
@@ -67,6 +67,8 @@ ngx_sandbox_feed_leave(ngx_sandbox_viewer_t *v)
     if (feed == NULL) {
         return;
     }
+
+    ngx_sandbox_feed_tell(v);
 
     ngx_queue_remove(&v->queue);
     v->feed = NULL;
@@ -360,7 +362,6 @@ static void
 ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *result)
 {
     uint64_t               now, until;
-    ngx_str_t              key;
     ngx_time_t            *tp;
     ngx_sandbox_cursor_t   end;
 
@@ -372,24 +373,12 @@ ngx_sandbox_feed_record(ngx_sandbox_feed_t *feed, ngx_sandbox_store_result_t *re
         feed->woken = 1;
     }
 
-    if (feed->thread_id.len == 0) {
-        key = ngx_sandbox_str(sbx_fields_get(&result->record, "threadId"));
-
-        feed->thread_id.data = ngx_pstrdup(feed->pool, &key);
-        feed->thread_id.len = feed->thread_id.data ? key.len : 0;
-    }
+    ngx_sandbox_feed_learn(feed, &result->record);
 
     /* not where these entries end: there may be more than one read gives */
 
     if (end.n) {
         feed->end = end;
-    }
-
-    if (feed->sandbox_key.len == 0) {
-        key = ngx_sandbox_str(sbx_fields_get(&result->record, "sandboxKey"));
-
-        feed->sandbox_key.data = ngx_pstrdup(feed->pool, &key);
-        feed->sandbox_key.len = feed->sandbox_key.data ? key.len : 0;
     }
 
     if (result->closed && result->nentries == 0

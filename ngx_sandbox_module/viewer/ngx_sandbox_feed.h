@@ -78,6 +78,11 @@ struct ngx_sandbox_feed_s {
 
     ngx_str_t                     thread_id;
     ngx_str_t                     sandbox_key;
+    ngx_str_t                     sandbox_id;
+    ngx_str_t                     outcome;
+    sbx_run_status_e              status;
+    uint64_t                      epoch;
+    uint64_t                      ensure_time;   /* ms + 1 */
     ngx_sandbox_cursor_t          end;           /* of the log, as far as it was seen */
 
     ngx_event_t                   run_event;     /* posted: serve, then read */
@@ -152,6 +157,10 @@ ngx_int_t ngx_sandbox_stretch_text(ngx_sandbox_stretch_t *s, ngx_sandbox_run_ref
     ngx_sandbox_cursor_t *cursor, ngx_uint_t ndjson, ngx_str_t *text, ngx_uint_t *events);
 void ngx_sandbox_stretch_release(ngx_sandbox_stretch_t *s);      /* accepts NULL */
 
+
+/* ngx_sandbox_feed_facts.c: what a record says of its run; and what log variables show of it then */
+void ngx_sandbox_feed_learn(ngx_sandbox_feed_t *feed, sbx_fields_t *record);
+void ngx_sandbox_feed_tell(ngx_sandbox_viewer_t *v);
 
 /* ngx_http_sandbox_viewer.c: the feed's word to a viewer; each may end the viewer */
 void ngx_sandbox_viewer_serve(ngx_sandbox_viewer_t *v);
