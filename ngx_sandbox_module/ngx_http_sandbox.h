@@ -99,6 +99,10 @@ ngx_http_sandbox_ctx_t *ngx_http_sandbox_get_ctx(ngx_http_request_t *r);     /* 
 
 /* Directives. */
 char *ngx_http_sandbox_block(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* sandbox_run, _cancel, _status, _locks, _reap; cmd->post is the content handler. */
+char *ngx_http_sandbox_location(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* When the location is complete. */
+char *ngx_http_sandbox_check_access(ngx_conf_t *cf, ngx_http_sandbox_loc_conf_t *conf);
 char *ngx_http_sandbox_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_sandbox_lock_redis(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_sandbox_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);

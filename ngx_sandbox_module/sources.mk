@@ -66,6 +66,7 @@ NGX_SANDBOX_SRCS = \
 	ngx_sandbox_module/journal/ngx_sandbox_tail_notify.c \
 	ngx_sandbox_module/journal/ngx_sandbox_tail_result.c \
 	ngx_sandbox_module/journal/ngx_sandbox_tail_uri.c \
+	ngx_sandbox_module/ngx_http_sandbox_location.c \
 	ngx_sandbox_module/ngx_http_sandbox_module.c \
 	ngx_sandbox_module/ngx_http_sandbox_accept.c \
 	ngx_sandbox_module/ngx_http_sandbox_admit.c \

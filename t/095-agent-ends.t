@@ -297,8 +297,8 @@ ok($r->{complete}, "$name - and the end comes with it");
 alive agent
 while say "$(head -c 1000 /dev/zero | tr '\0' x)"; do :; done
 --- check
-my $body = to_end($name, undef, 'failed');
-like($body, qr/"type":"RUN_ERROR".*"message":"[^"]*log_max[^"]*".*"code":"log-too-large"/s, "$name - says so");
+my $text = to_end($name, undef, 'failed');
+like($text, qr/"type":"RUN_ERROR".*"message":"[^"]*log_max[^"]*".*"code":"log-too-large"/s, "$name - says so");
 ok(!alive(agent_pid('agent')), "$name - the agent is gone");
 cmp_ok(record('r1')->{bytes}, '>', 200 * 1024, "$name - as much as may be was kept");
 cmp_ok(record('r1')->{bytes}, '<', 200 * 1024 + 2 * 262144, "$name - and no more than a piece beyond");
