@@ -206,4 +206,4 @@ gate('free');
 follow('r1', as('ann'));
 ok(wait_for(sub { redis('ZCARD', 'sandbox:active') eq '0' }), "$name - ended");
 my @kept = map { s/^sandbox:[^{]*\{(.):[^}]*\}/$1/r } grep { redis('TTL', $_) eq '-1' } split /\n/, redis('KEYS', '*');
-is_deeply([ sort @kept ], [qw(i:epoch i:rec sandbox:{lease} t:runs)], "$name - but what docs/how-it-works.md says");
+is_deeply([ sort @kept ], [qw(i:epoch i:rec sandbox:{lease})], "$name - but what docs/how-it-works.md says");

@@ -121,6 +121,7 @@ for my $kind (sort keys %answers) {
     my $h = post($run, thread => "t$n");
     read_http($h, until => '"w5"');
     my ($pid, $port) = babbler(@{ $answers{$kind} });
+    my $met = $relay->connections;
     $relay->tell("target $port");
     gate(1);
     my @others = (map({ post("other$_", thread => "other$_") } 1 .. 4), open_http('GET', "/chat?offset=-1&runId=$run"),
@@ -128,6 +129,8 @@ for my $kind (sort keys %answers) {
                   open_http('POST', '/locks/a', body => '{}'));
     my @codes = map { read_http($_, timeout => 20)->{code} } @others[0 .. 3, 5 .. 7];
     is((grep { !$_ || !/^(?:200|204|404|409|423|429|503)$/ } @codes) + 0, 0, "$name - $kind: answers (@codes)");
+    # each of its two connections hears it more than once
+    ok(wait_for(sub { $relay->connections >= $met + 6 }, 40), "$name - $kind: was heard");
     $relay->tell("target $ENV{TEST_NGINX_REDIS_PORT}");
     kill 'KILL', $pid;
     waitpid $pid, 0;
