@@ -58,3 +58,27 @@ my $h = $stalled[-3];
 my $rest = read_http($h, timeout => 60);
 ok($rest->{complete}, "$name - one that reads on comes to the end");
 is_deeply([ ids($rest->{body}) ], [ @ids[98 * 20 + 1 .. $#ids] ], "$name - with everything, in order");
+
+
+
+=== TEST 2: one that takes nothing for a while, and says so, is no client that has vanished
+--- config
+    location = /chat { sandbox_run t; sandbox_heartbeat 200ms; }
+    location = /status { sandbox_status; }
+--- agent
+#!/bin/sh
+. "${0%/*}/agent.sh"
+init s1
+line=$(head -c 8000 /dev/zero | tr '\0' x)
+i=0
+while [ $i -lt 1000 ]; do i=$((i + 1)); say "$i $line"; done
+result
+--- timeout: 60
+--- check
+my $h = open_http('POST', '/chat', body => body_for('r1'), receive => 2048);
+ok(wait_for(sub { status_of('r1') eq 'completed' }, 30), "$name - the run is over");
+# a client that is silent for three heartbeats, or for five seconds, is taken for gone
+Time::HiRes::sleep(12);
+my $r = read_http($h, timeout => 60);
+ok($r->{complete}, "$name - it comes to the end in one response");
+is($r->{body} =~ s/^:[^\n]*\n\n//mgr, get('/chat?offset=-1&runId=r1', timeout => 60)->{body}, "$name - and has everything");

@@ -10,7 +10,7 @@
 packages_run='make gcc libc6-dev nginx nginx-dev libhiredis-dev libyajl-dev
               libssl-dev redis-server bubblewrap procps curl'
 packages_test='perl libtest-base-perl libcmocka-dev redis-tools git
-               bubblewrap valgrind chromium openssl'
+               bubblewrap valgrind chromium openssl iproute2'
 packages_lint='clang-tidy'
 
 

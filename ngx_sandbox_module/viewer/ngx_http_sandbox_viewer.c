@@ -7,13 +7,21 @@
 /* how long a viewer that must go waits for a next chunk before it is cut */
 #define NGX_HTTP_SANDBOX_CUT_AFTER  2000
 
-/* half-open connections are noticed within this (ms) */
-#define NGX_HTTP_SANDBOX_UNACKED    45000
+/*
+ * A client whose host has vanished acknowledges nothing: not for three
+ * heartbeats, within these bounds (ms).
+ */
+#define NGX_HTTP_SANDBOX_GONE_MIN   5000
+#define NGX_HTTP_SANDBOX_GONE_MAX   45000
+/* the same of probes, to one that takes nothing now */
+#define NGX_HTTP_SANDBOX_PROBES     3
+/* how often it is looked at (ms) */
+#define NGX_HTTP_SANDBOX_LOOK       15000
 
 
 static ngx_sandbox_viewer_t *ngx_http_sandbox_viewer_create(ngx_http_request_t *r, ngx_http_sandbox_view_t *view);
 static ngx_uint_t ngx_http_sandbox_viewer_is_ndjson(ngx_http_request_t *r);
-static void ngx_http_sandbox_viewer_unacked(ngx_connection_t *c);
+static ngx_uint_t ngx_http_sandbox_viewer_gone(ngx_sandbox_viewer_t *v);
 static ngx_uint_t ngx_http_sandbox_viewer_begin(ngx_sandbox_viewer_t *v);
 static void ngx_http_sandbox_viewer_lost(ngx_sandbox_viewer_t *v);
 static void ngx_http_sandbox_viewer_at_end(ngx_sandbox_viewer_t *v);
@@ -51,7 +59,6 @@ ngx_http_sandbox_view(ngx_http_request_t *r, ngx_http_sandbox_view_t *view)
     r->main->count++;
 
     ngx_http_sandbox_watch_client(r);
-    ngx_http_sandbox_viewer_unacked(r->connection);
 
     if (view->accepted && r->method != NGX_HTTP_HEAD) {
         /* life within milliseconds, whatever Redis does next */
@@ -135,23 +142,6 @@ ngx_http_sandbox_viewer_is_ndjson(ngx_http_request_t *r)
 
     return ngx_strlcasestrn(p, last, (u_char *) "application/x-ndjson", sizeof("application/x-ndjson") - 2) != NULL
            || ngx_strlcasestrn(p, last, (u_char *) "application/ndjson", sizeof("application/ndjson") - 2) != NULL;
-}
-
-
-/* a client whose host vanished acknowledges nothing; one that only reads slowly does */
-
-static void
-ngx_http_sandbox_viewer_unacked(ngx_connection_t *c)
-{
-#ifdef TCP_USER_TIMEOUT
-    int  timeout;
-
-    timeout = NGX_HTTP_SANDBOX_UNACKED;
-
-    if (c->sockaddr->sa_family != AF_UNIX) {
-        (void) setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(int));
-    }
-#endif
 }
 
 
@@ -348,7 +338,7 @@ ngx_http_sandbox_viewer_arm(ngx_sandbox_viewer_t *v, ngx_msec_t delay)
         delay = ngx_min(delay, ngx_http_sandbox_viewer_left(v));
     }
 
-    ngx_add_timer(&v->heartbeat, delay);
+    ngx_add_timer(&v->heartbeat, ngx_min(delay, NGX_HTTP_SANDBOX_LOOK));
 }
 
 
@@ -360,6 +350,40 @@ ngx_http_sandbox_viewer_left(ngx_sandbox_viewer_t *v)
     age = ngx_current_msec - v->started;
 
     return age < v->max_age ? v->max_age - age : 0;
+}
+
+
+/*
+ * TCP_USER_TIMEOUT would end those, too, that have stopped reading for a while
+ * and say so: it counts from the first probe of a closed window, whatever the
+ * answers.
+ */
+
+static ngx_uint_t
+ngx_http_sandbox_viewer_gone(ngx_sandbox_viewer_t *v)
+{
+#if (NGX_HAVE_TCP_INFO)
+
+    socklen_t          len;
+    ngx_msec_t         limit;
+    struct tcp_info    ti;
+    ngx_connection_t  *c;
+
+    c = v->request->connection;
+
+    len = sizeof(struct tcp_info);
+
+    if (c->sockaddr->sa_family == AF_UNIX || getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &ti, &len) == -1) {
+        return 0;
+    }
+
+    limit = ngx_min(ngx_max(3 * v->interval, NGX_HTTP_SANDBOX_GONE_MIN), NGX_HTTP_SANDBOX_GONE_MAX);
+
+    return (ti.tcpi_unacked && ti.tcpi_last_ack_recv >= limit) || ti.tcpi_probes >= NGX_HTTP_SANDBOX_PROBES;
+
+#else
+    return 0;
+#endif
 }
 
 
@@ -375,6 +399,13 @@ ngx_http_sandbox_viewer_heartbeat_handler(ngx_event_t *ev)
 
     if (v->cut) {
         ngx_http_sandbox_viewer_cut(v);
+        ngx_http_run_posted_requests(c);
+        return;
+    }
+
+    if (ngx_http_sandbox_viewer_gone(v)) {
+        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT, "client acknowledges nothing any more");
+        ngx_http_sandbox_viewer_finalize(v, NGX_ERROR);
         ngx_http_run_posted_requests(c);
         return;
     }
