@@ -116,7 +116,7 @@ for my $run ('other', 'engine') {
     is(record($run)->{driverEpoch}, 7, "$name - $run is not claimed");
     is(record($run)->{status}, 'running', "$name - $run goes on");
 }
-is(scalar(() = error_log() =~ /which is not configured here/g), 1, "$name - said once");
+is(scalar(() = error_log() =~ /run belongs to sandbox "elsewhere", which is not configured here/g), 1, "$name - said once");
 gate(1, 2);
 like(read_http($h)->{body}, qr/RUN_FINISHED/, "$name - the own one ends");
 

@@ -11,7 +11,7 @@
 
 
 /* beside the profile: launchedIn, phase, cancelRequested, cancelCode, driverEpoch */
-#define NGX_SANDBOX_RESTORE_FIELDS  5
+#define NGX_SANDBOX_RESTORE_FIELDS  8
 
 
 static ngx_int_t ngx_sandbox_driver_inherit(ngx_sandbox_driver_t *d, ngx_sandbox_driver_t *from);
@@ -25,7 +25,8 @@ static void ngx_sandbox_driver_restore_sandbox(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_sandbox_restored(void *data, ngx_sandbox_ensure_result_t *result);
 static void ngx_sandbox_driver_remark(ngx_sandbox_driver_t *d);
 static void ngx_sandbox_driver_remarked(void *data, ngx_sandbox_store_result_t *result);
-static ngx_uint_t ngx_sandbox_driver_launch_fields(ngx_sandbox_driver_t *d, ngx_sandbox_store_field_t *fields);
+static ngx_uint_t ngx_sandbox_driver_launch_fields(ngx_sandbox_driver_t *d, ngx_sandbox_store_field_t *fields,
+    u_char *buf);
 
 
 /* a driver of its own, so that nothing of what was before is in its way */
@@ -104,6 +105,7 @@ ngx_sandbox_driver_inherit(ngx_sandbox_driver_t *d, ngx_sandbox_driver_t *from)
     d->cancel = from->cancel;
     d->expired = from->expired;
     d->launched = from->launched;
+    d->ensure_time = from->ensure_time;
     d->reclaim = 1;
 
     field = from->profile.elts;
@@ -117,6 +119,7 @@ ngx_sandbox_driver_inherit(ngx_sandbox_driver_t *d, ngx_sandbox_driver_t *from)
     if ((from->launched && ngx_sandbox_driver_copy(d, &d->sandbox_id, &from->sandbox_id) != NGX_OK)
         || (from->parent_run_id.data
             && ngx_sandbox_driver_copy(d, &d->parent_run_id, &from->parent_run_id) != NGX_OK)
+        || (from->outcome.len && ngx_sandbox_driver_copy(d, &d->outcome, &from->outcome) != NGX_OK)
         || ngx_sandbox_driver_copy(d, &d->thread_id, &from->thread_id) != NGX_OK
         || ngx_sandbox_driver_copy(d, &d->sandbox_key, &from->sandbox_key) != NGX_OK
         || ngx_sandbox_driver_copy(d, &d->input, &from->input) != NGX_OK
@@ -269,7 +272,7 @@ ngx_sandbox_driver_restore_call(ngx_sandbox_driver_t *d, ngx_pool_t *pool)
     n = d->profile.nelts;
 
     fields = ngx_palloc(pool, (n + NGX_SANDBOX_RESTORE_FIELDS) * sizeof(ngx_sandbox_store_field_t));
-    p = ngx_pnalloc(pool, NGX_INT64_LEN);
+    p = ngx_pnalloc(pool, 2 * NGX_INT64_LEN);
 
     if (fields == NULL || p == NULL || ngx_sandbox_driver_restore_started(d, pool, &started) != NGX_OK) {
         return NULL;
@@ -281,7 +284,10 @@ ngx_sandbox_driver_restore_call(ngx_sandbox_driver_t *d, ngx_pool_t *pool)
     fields[n].value.data = p;
     fields[n++].value.len = ngx_sprintf(p, "%uL", d->epoch) - p;
 
-    n += ngx_sandbox_driver_launch_fields(d, &fields[n]);
+    ngx_str_set(&fields[n].field, "driver");
+    fields[n++].value = d->worker->name;
+
+    n += ngx_sandbox_driver_launch_fields(d, &fields[n], p + NGX_INT64_LEN);
 
     if (d->cancel) {
         ngx_str_set(&fields[n].field, "cancelRequested");
@@ -391,10 +397,11 @@ ngx_sandbox_driver_sandbox_restored(void *data, ngx_sandbox_ensure_result_t *res
 static void
 ngx_sandbox_driver_remark(ngx_sandbox_driver_t *d)
 {
+    u_char                     buf[NGX_INT64_LEN];
     ngx_uint_t                 n;
     ngx_sandbox_store_field_t  fields[NGX_SANDBOX_RESTORE_FIELDS];
 
-    n = ngx_sandbox_driver_launch_fields(d, fields);
+    n = ngx_sandbox_driver_launch_fields(d, fields, buf);
 
     if (n == 0) {
         ngx_sandbox_driver_claim(d);
@@ -427,7 +434,7 @@ ngx_sandbox_driver_remarked(void *data, ngx_sandbox_store_result_t *result)
 
 
 static ngx_uint_t
-ngx_sandbox_driver_launch_fields(ngx_sandbox_driver_t *d, ngx_sandbox_store_field_t *fields)
+ngx_sandbox_driver_launch_fields(ngx_sandbox_driver_t *d, ngx_sandbox_store_field_t *fields, u_char *buf)
 {
     if (!d->launched) {
         return 0;
@@ -445,5 +452,16 @@ ngx_sandbox_driver_launch_fields(ngx_sandbox_driver_t *d, ngx_sandbox_store_fiel
         ngx_str_set(&fields[1].value, "driving");
     }
 
-    return 2;
+    if (d->outcome.len == 0) {
+        return 2;
+    }
+
+    ngx_str_set(&fields[2].field, "outcome");
+    fields[2].value = d->outcome;
+
+    ngx_str_set(&fields[3].field, "ensureMs");
+    fields[3].value.data = buf;
+    fields[3].value.len = ngx_sprintf(buf, "%uL", d->ensure_time) - buf;
+
+    return 4;
 }
