@@ -90,7 +90,10 @@ sub processes
         return !sandboxes($chaos) && !instance($chaos);
     }, 60), 'no sandbox is left') or diag(join "\n", sandboxes($chaos), instance($chaos));
 
-    is($chaos->redis('ZCARD', "sandbox:$_"), 0, "$_ is empty") for qw(reclaim reclaim detached active);
+    for my $index (qw(reclaim detached active)) {
+        ok(wait_for(sub { $chaos->redis('ZCARD', "sandbox:$index") eq '0' }, 30), "$index is empty");
+    }
+
     is($chaos->redis('HLEN', 'sandbox:reclaim:info'), 0, 'nothing is told of nothing');
     ok(wait_for(sub { !processes($chaos) }), 'no agent is left') or diag(join "\n", processes($chaos));
     ok(wait_for(sub { !glob "$trash/*" }), 'nor anything on the disk (I07)');

@@ -159,7 +159,7 @@ sub load
         }
 
         if (now() >= $note) {
-            tell();
+            report();
             $note += 60;
         }
     }
@@ -196,7 +196,7 @@ sub state
 }
 
 
-sub tell
+sub report
 {
     my $state = state();
 
@@ -230,7 +230,7 @@ my $before = state();
 
 ok(load($seconds), 'load - all came to the end');
 quiet('load');
-tell() if $ENV{SOAK_MINUTES};
+report() if $ENV{SOAK_MINUTES};
 
 is(join("\n", @wrong), '', 'nothing is lost, changed or repeated');
 is("@errors", '', 'no error is shown');
