@@ -108,7 +108,7 @@ say = $(if $(V),,@echo "  $(1)")
 
 .PHONY: help build module programs products FORCE test test-unit test-fuzz test-lua \
 	test-helper test-nginx fuzz \
-	test-e2e test-chaos chaos asan valgrind valgrind-unit upstream-test-nginx mainline lint \
+	test-e2e test-chaos chaos soak asan valgrind valgrind-unit upstream-test-nginx mainline lint \
 	bench clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -264,6 +264,9 @@ lint: ## style and static checks
 
 chaos: build ## random faults for MINUTES=30, from SEED=1 on
 	CHAOS_SEED=$(or $(SEED),1) CHAOS_MINUTES=$(or $(MINUTES),30) $(PROVE) --verbose t/chaos/075-random.t
+
+soak: build ## conversations, reloads, cancels for MINUTES=60; what is left afterwards
+	SOAK_MINUTES=$(or $(MINUTES),60) $(PROVE) --verbose t/chaos/090-soak.t
 
 bench: build ## the measurements of bench/
 	@if [ -x bench/run ]; then bench/run; else echo "no bench/run"; fi
