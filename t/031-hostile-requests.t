@@ -19,11 +19,12 @@ END
 
 our $user = '[{"role":"user","content":"hi"}]';
 
-# everything that a request could leave; sweeps go on meanwhile
+# everything that a request could leave; sweeps go on meanwhile, and a status asks its provider
 
 sub traces
 {
-    return join "\n", sort(grep { !/^sandbox:(?:sweep|\{lease\}.*)$/ } split /\n/, redis('KEYS', '*')), sort(split /\n/, `find @{[ sandbox_root() ]}`), processes();
+    return join "\n", sort(grep { !/^sandbox:(?:sweep|health|\{lease\}.*)$/ } split /\n/, redis('KEYS', '*')),
+                     sort(split /\n/, `find @{[ sandbox_root() ]}`), lasting();
 }
 
 # [ label, body, code, code of the problem, what its detail says ], and headers of all

@@ -24,7 +24,7 @@ sub to_end
     return $r->{body};
 }
 
-sub launcher { return (sort { $a <=> $b } grep { (slurp("/proc/$_/cmdline") // '') =~ /sandbox-helper/ } processes())[-1] }
+sub launcher { return (sort { $a <=> $b } grep { (slurp("/proc/$_/cmdline") // '') =~ /sandbox-helper/ } lasting())[-1] }
 
 run_tests();
 

@@ -32,7 +32,7 @@ use base 'Exporter';
 
 our @EXPORT = qw(open_http read_http post get cancel gate agent_pid record keys_of wait_record
                  status_of chunks texts ids log_of error_log nginx_workers body_for
-                 untimed follow whole_events same launches reload crash);
+                 untimed lasting follow whole_events same launches reload crash);
 
 my $default_config = <<'END';
     location = /chat { sandbox_run t; }
@@ -295,6 +295,18 @@ sub untimed { return join "\n", map { s/"timestamp":\d+,?//r } chunks($_[0]) }
 
 
 sub error_log { return SandboxTest::slurp("$ENV{TEST_NGINX_SERVROOT}/logs/error.log") // '' }
+
+
+# processes that do not end by themselves within a moment, as helpers do
+
+sub lasting
+{
+    my %there = map { $_ => 1 } SandboxTest::processes();
+
+    SandboxTest::wait_for(sub { !grep { $there{$_} } SandboxTest::processes() }, 1) if %there;
+
+    return grep { $there{$_} } SandboxTest::processes();
+}
 
 
 # pids of the workers that are not leaving
