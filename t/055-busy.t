@@ -11,9 +11,9 @@ add_block_preprocessor(sub {
     $block->set_value('agent', <<'END');
 #!/bin/sh
 . "${0%/*}/agent.sh"
+echo x >> "$gates/launched"
 init s1
 say up
-echo x >> "$gates/launched"
 hold end
 result
 END
