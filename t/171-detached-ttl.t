@@ -117,7 +117,7 @@ ok(!expired('r1'), "$name - not yet");
 since('r1', 590_000);
 ok(!expired('r1'), "$name - nor after most of it");
 since('r1', 600_000);
-ok(expired('r1'), "$name - then");
+ok(wait_for(sub { expired('r1') }), "$name - then");
 ok(wait_for(sub { status_of('r1') eq 'aborted' }), "$name - over");
 is(redis('HGET', 'sandbox:sweep', 'n:expired'), 1, "$name - and only once");
 
@@ -129,7 +129,7 @@ leave('r1');
 since('r1', 1_790_000);
 ok(!expired('r1'), "$name - not yet");
 since('r1', 1_800_001);
-ok(expired('r1'), "$name - then");
+ok(wait_for(sub { expired('r1') }), "$name - then");
 ok(wait_for(sub { status_of('r1') eq 'aborted' }), "$name - over");
 
 
@@ -152,7 +152,7 @@ ok(wait_for(sub { status_of('r1') eq 'completed' }), "$name - it ends by itself"
 --- check
 leave('r1');
 since('r1', 1_800_001);
-ok(expired('r1'), "$name - expired");
+ok(wait_for(sub { expired('r1') }), "$name - expired");
 ok(wait_for(sub { !directories() }), "$name - no sandbox is left");
 ok(wait_for(sub { status_of('r1') eq 'aborted' && !exists record('r1')->{phase} }), "$name - over");
 

@@ -203,7 +203,7 @@ mkdir "$root/sbx-silent";
 mkdir "$root/precious";
 spew("$root/notes", 'x');
 old("$root/$_", 86400 * 365) for qw(sbx-silent precious);
-like(reap()->{body}, qr/"unknown":2/, "$name - nobody knows");
+ok(wait_for(sub { reap()->{body} =~ /"unknown":2/ }), "$name - nobody knows");
 ok(-d "$root/sbx-silent" && -d "$root/precious" && -f "$root/notes", "$name - they stay");
 
 
@@ -213,7 +213,7 @@ ok(-d "$root/sbx-silent" && -d "$root/precious" && -f "$root/notes", "$name - th
 run_to_end('r1');
 my $root = sandbox_root();
 rename "$root/engine", "$root/engine.away";
-like(reap()->{body}, qr/"unknown":1/, "$name - unknown");
+ok(wait_for(sub { reap()->{body} =~ /"unknown":1/ }), "$name - unknown");
 rename "$root/engine.away", "$root/engine";
 is(scalar(directories()), 1, "$name - the sandbox is there");
 is(count('leftover') + count('idle') + count('reclaimed'), 0, "$name - nothing was given up");
