@@ -156,13 +156,16 @@ is(took(take('a', waitMs => 300000), timeout => 40)->{status}, 200, "$name - not
 
 
 === TEST 7: a worker that hangs while its clients are first in line
---- timeout: 60
+--- timeout: 120
 --- check
 my $l = took(take('a', ttlMs => 60000));
 my @workers = nginx_workers();
 my @waiting = waiting(2);
 kill 'STOP', $workers[0];
-is(release('a', $l->{token})->{status}, 204, "$name - released through the other worker");
+# the kernel may wake the stopped one for a connection, and nobody else
+my $status;
+for (1 .. 3) { last if ($status = release('a', $l->{token})->{status}) == 204 }
+is($status, 204, "$name - released through the other worker");
 my $i = first_of(@waiting);
 is($i, 2, "$name - whose first client gets it");
 kill 'CONT', $workers[0];
