@@ -14,6 +14,8 @@ init s1
 say one
 hold more
 say two
+hold later
+say later
 hold end
 say three
 result
@@ -36,7 +38,7 @@ ok(!$r->{complete} && !$r->{timed_out}, "$name - cut");
 is(status_of('r1'), 'running', "$name - the run goes on");
 my $last = (grep { defined } ids($r->{body}))[-1];
 my $next = open_http('GET', '/chat', headers => { 'Last-Event-ID' => $last });
-gate('more', 'end');
+gate('more', 'later', 'end');
 my $rest = read_http($next);
 ok($rest->{complete}, "$name - the next one comes to the end");
 is(join("\n", chunks($r->{body}), chunks($rest->{body})), join("\n", chunks(get('/plain?offset=-1&runId=r1')->{body})),
@@ -51,9 +53,13 @@ read_http($h, until => '"delta":"one"');
 # old enough to go, and less than the two seconds that it then has for a next event
 Time::HiRes::sleep(1.3);
 gate('more');
-my $r = read_http($h);
+my $r = read_http($h, until => '"delta":"two"');
 like($r->{body}, qr/"delta":"two"/, "$name - the event");
-ok(!$r->{complete} && !$r->{timed_out}, "$name - and the cut");
+gate('later');
+ok(wait_for(sub { get('/plain?offset=-1&runId=r1', until => '"delta":"later"')->{body} =~ /"delta":"later"/ }), "$name - and another");
+$r = read_http($h);
+ok(!$r->{complete} && !$r->{timed_out}, "$name - the cut");
+unlike($r->{body}, qr/"delta":"later"/, "$name - came between the two");
 gate('end');
 
 
@@ -65,6 +71,6 @@ read_http($h, until => '"delta":"one"');
 my $beats = sub { my $n = () = $_[0]{body} =~ /^:/mg; return $n };
 my $r = read_http($h, until => sub { $beats->($_[0]) > 20 });
 ok($beats->($r) > 20, "$name - there after more than four seconds");
-gate('more', 'end');
+gate('more', 'later', 'end');
 $r = read_http($h);
 ok($r->{complete}, "$name - until the end");
